@@ -1,0 +1,49 @@
+# Every command sets up what it needs: a virtual environment in .venv with the pinned tools.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fmt format lint type imports compat clean
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@echo "Setting up $(VENV) (once; about a minute) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+demo: $(STAMP) ## Show the monitor on a live demo store (set-up included)
+	@$(BIN)/dura-tui --demo
+
+test: $(STAMP) ## Run the tests (set-up included)
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+check: $(STAMP) format lint type imports test compat ## Everything a change must pass
+
+fmt: $(STAMP) ## Rewrite the code in the project's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+format: $(STAMP)
+	$(BIN)/ruff format --check .
+
+lint: $(STAMP) ## Lint and spelling
+	$(BIN)/ruff check .
+	$(BIN)/codespell src docs examples README.md CHANGELOG.md CONTRIBUTING.md
+
+type: $(STAMP) ## Types (mypy strict)
+	$(BIN)/mypy
+
+imports: $(STAMP) ## Import contracts
+	$(BIN)/lint-imports
+
+compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
+	$(BIN)/python tests/compat/run.py
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

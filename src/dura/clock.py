@@ -1,0 +1,61 @@
+"""Time as the store keeps it: fixed-width UTC text whose text order is its time order.
+
+This is the only room that reads the machine's clock. Everything else is handed `now`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+Clock = Callable[[], datetime]
+"""Returns the present time; a naive datetime counts as UTC."""
+
+FOREVER: Final = "9999-12-31T23:59:59.999999+00:00"
+"""The time that never comes: a wait without a deadline is due then."""
+
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def system_clock() -> datetime:
+    """The machine's wall clock, in UTC."""
+    return datetime.now(UTC)
+
+
+def to_text(moment: datetime) -> str:
+    """Write a moment in the store's format, for example `2026-01-01T00:00:00.000000+00:00`."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    elif moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")
+
+
+def from_text(text: str) -> datetime:
+    """Read a moment from the store's format.
+
+    Raises:
+        ValueError: The text is no ISO time.
+    """
+    return datetime.fromisoformat(text)
+
+
+def later(moment: str, seconds: float) -> str:
+    """The moment that many seconds after `moment` (before it, if negative), FOREVER where the calendar ends."""
+    try:
+        return to_text(from_text(moment) + timedelta(seconds=seconds))
+    except OverflowError:
+        return FOREVER if seconds > 0 else to_text(datetime.min.replace(tzinfo=UTC))
+
+
+def seconds_between(earlier: str, moment: str) -> float:
+    """Seconds from `earlier` to `moment`; negative if `moment` comes first."""
+    return (from_text(moment) - from_text(earlier)).total_seconds()
+
+
+def moment_or_never(text: str | None) -> datetime | None:
+    """A stored time as a datetime; None where the column is empty or the time is FOREVER."""
+    if text is None or text == FOREVER:
+        return None
+    return min(from_text(text), _LATEST)

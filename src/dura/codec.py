@@ -1,0 +1,54 @@
+"""Values in and out of the store as JSON text.
+
+What goes in comes back as JSON has it: a tuple is a list, a key that is a number is a string. The engine returns the
+decoded text also on the first call, so that a first run and a replay see the same value.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dura.errors import InvalidValue, NotStorable
+
+_encoder = json.JSONEncoder(allow_nan=False)
+
+
+def encode(value: Any, what: str) -> str:
+    """Encode a value as JSON text.
+
+    Args:
+        value: Anything the standard `json` module can encode, finite numbers only.
+        what: What the value is, for the error, for example `the result of run 1f…`.
+
+    Raises:
+        NotStorable: The value holds a type JSON has not, NaN or Infinity, a cycle, or is nested too deeply.
+    """
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotStorable(
+            f"{what} cannot be stored: {error}. Pass JSON values: dict, list, str, finite numbers, bool, None."
+        ) from error
+
+
+def decode(text: str | None) -> Any:
+    """Decode JSON text from the store; SQL NULL is None."""
+    return None if text is None else json.loads(text)
+
+
+def name(value: str, what: str) -> str:
+    """Check a name (of a task, step, queue, event, namespace or worker): non-empty text that UTF-8 can hold.
+
+    Raises:
+        InvalidValue: It is no text, empty, or holds a lone surrogate.
+    """
+    if not isinstance(value, str):
+        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {value!r}")
+    if not value:
+        raise InvalidValue(f"{what} must not be empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(f"{what} is no valid Unicode text: {value!r}") from error
+    return value

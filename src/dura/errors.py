@@ -1,0 +1,92 @@
+"""Every error that dura raises, and the one signal that is not an error.
+
+A message says what happened, to which object, and what to do next. Callers tell errors apart by class and read the
+facts from attributes, never from the text.
+"""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """Base class of every error of the engine."""
+
+
+class TaskNotFound(EngineError):
+    """The named task or run is not in the store (it was never spawned, or cleanup removed it)."""
+
+
+class TaskCancelledError(EngineError):
+    """The task was cancelled: its handler should stop, and nothing it does is kept."""
+
+
+class InvalidRunState(EngineError):
+    """The run is not in a state that permits the operation."""
+
+
+class LeaseLost(InvalidRunState):
+    """The caller's claim is no longer live: its lease ran out and the run was taken back, or the claim was ended.
+
+    Whoever holds the run now settles it. The caller should stop: nothing it writes through this claim is kept.
+    """
+
+
+class ActionRefused(InvalidRunState):
+    """An operator's action does not fit the task's present state, which the message and `present` give."""
+
+    def __init__(self, message: str, *, present: str | None = None) -> None:
+        super().__init__(message)
+        self.present = present
+        """The state the object was found in, for example `completed`; None when it does not apply."""
+
+
+class StepConflict(EngineError):
+    """One step name was used for two different things, for example a wait for two different events."""
+
+
+class InvalidValue(EngineError, ValueError):
+    """An argument is outside what the engine accepts."""
+
+
+class NotStorable(InvalidValue, TypeError):
+    """A value cannot be kept as JSON (an unknown type, NaN, Infinity, a cycle)."""
+
+
+class StoreError(EngineError):
+    """The store file cannot be used. `path` names it; the message says what to do next."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        """The file that the error is about."""
+
+
+class StoreNotFound(StoreError):
+    """There is no file at the path, and the caller did not ask for a new one."""
+
+
+class NotADuraStore(StoreError):
+    """The file is no dura store: no SQLite database, or one with other tables."""
+
+
+class StoreNeedsUpgrade(StoreError):
+    """The file was written by dura 1.3.0 and the caller did not allow an upgrade."""
+
+
+class StoreTooNew(StoreError):
+    """The file was written by a newer version of dura than this one."""
+
+
+class StoreBusy(StoreError):
+    """The write lock could not be had within the busy timeout. Nothing was written; the call can be repeated."""
+
+
+class CommitUnknown(StoreError):
+    """The disk failed during a commit: whether the operation happened is not known until it is read back."""
+
+
+class WorkflowSuspended(BaseException):
+    """Raised inside a handler whose run has parked; the worker catches it and leaves the run alone.
+
+    It derives from BaseException so that a handler's `except Exception` does not swallow it (dura 1.3.0 derived it
+    from EngineError). Let it pass through a handler untouched.
+    """
