@@ -1,8 +1,5 @@
 -- Indexes and triggers, the same on new and upgraded files. Each index is named after the question that it answers.
 
--- What belongs to this task?
-CREATE INDEX IF NOT EXISTS runs_task_id ON runs (task_id);
-
 -- Which leases have run out? Which sleepers are due? Which pending run is best? One partial index each, so that a claim
 -- is three ordered range reads, whatever else the store holds.
 CREATE INDEX IF NOT EXISTS runs_running ON runs (claim_expires_at) WHERE state = 'running';

@@ -52,7 +52,7 @@ CREATE TABLE runs (                                    -- one row an attempt
     sleep_cause      TEXT,                             -- delay, backoff, event, sleep, deferred; only while sleeping
     deferrals        INTEGER NOT NULL DEFAULT 0,       -- times put back by a worker that has no handler for it
 
-    UNIQUE (task_id, attempt),
+    UNIQUE (task_id, attempt),                         -- and what belongs to this task; 1.3.0: runs_task_id
     CHECK (attempt >= 1),
     CHECK (state IN ('pending', 'running', 'sleeping', 'completed', 'failed', 'cancelled')),
     CHECK ((claim_expires_at IS NOT NULL) = (state = 'running')),
