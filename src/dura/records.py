@@ -1,8 +1,9 @@
 """What the engine and the monitor hand out: frozen rows, no behaviour beyond facts derived from their own fields.
 
 The first five classes have the names and leading fields of dura 1.3.0. The rest is the monitor's view of the store:
-times are datetimes in UTC, None for "never" or "not yet"; values are JSON text as stored, so that a row costs nothing to
-carry until somebody looks inside.
+times are datetimes in UTC, None for "never", "not yet" or for text that is no time (an edit by hand); values are JSON
+text as stored, so that a row costs nothing to carry until somebody looks inside. A value that is longer than the
+monitor carries is cut and ends with `…`.
 """
 
 from __future__ import annotations
@@ -132,6 +133,8 @@ class Sleeper:
     event_name: str | None
     step_name: str | None
     deferrals: int
+    stray: bool = False
+    """Whether its task is over already, which dura 1.3.0 can leave behind: it will wake all the same."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,6 +160,8 @@ class AwaitedEvent:
     soonest_timeout: datetime | None
     waiters: tuple[Waiter, ...]
     """At most the first 50."""
+    capped: bool = False
+    """Whether counting stopped at `waiter_count`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,7 +171,7 @@ class EventRow:
     event_name: str
     payload: str | None
     """JSON text."""
-    emitted_at: datetime
+    emitted_at: datetime | None
     emitted_by: str | None
     """The operator who emitted it; None when a program did."""
 
@@ -189,7 +194,7 @@ class StateRow:
     key: str
     value: str
     """JSON text."""
-    updated_at: datetime
+    updated_at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -205,7 +210,7 @@ class TaskRow:
     attempts: int
     max_attempts: int | None
     priority: int
-    enqueued_at: datetime
+    enqueued_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
     due_at: datetime | None
@@ -252,7 +257,7 @@ class CheckpointRow:
     """JSON text; None for a wait that timed out."""
     size: int
     """Bytes of the stored value."""
-    finished_at: datetime
+    finished_at: datetime | None
     seconds: float | None
     """Since the step before it finished, or since the task first started."""
     run_id: str | None
@@ -349,7 +354,8 @@ class TaskPage:
     next_page: str | None
     """Where the next page begins; None on the last."""
     truncated: bool = False
-    """Whether the search ran out of its time before it had looked everywhere."""
+    """Whether the search ended before it had looked everywhere: it ran out of its time (the next page goes on from
+    there), or no index gives the order and only the newest tasks that match were sorted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -402,6 +408,8 @@ class Snapshot:
     namespaces: tuple[NamespaceRow, ...] = ()
     state: tuple[StateRow, ...] = ()
     audit: tuple[StateRow, ...] = ()
+    truncated: tuple[str, ...] = ()
+    """The parts, by field name, that ran out of their time and hold less than there is."""
     read_seconds: float = field(default=0.0, compare=False)
     """How long the read took."""
 
