@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dura.errors import InvalidValue, NotStorable
+from dura.errors import NotStorable
 
 _encoder = json.JSONEncoder(allow_nan=False)
 
@@ -35,20 +35,3 @@ def encode(value: Any, what: str) -> str:
 def decode(text: str | None) -> Any:
     """Decode JSON text from the store; SQL NULL is None."""
     return None if text is None else json.loads(text)
-
-
-def name(value: str, what: str) -> str:
-    """Check a name (of a task, step, queue, event, namespace or worker): non-empty text that UTF-8 can hold.
-
-    Raises:
-        InvalidValue: It is no text, empty, or holds a lone surrogate.
-    """
-    if not isinstance(value, str):
-        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {value!r}")
-    if not value:
-        raise InvalidValue(f"{what} must not be empty")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidValue(f"{what} is no valid Unicode text: {value!r}") from error
-    return value

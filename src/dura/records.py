@@ -81,6 +81,16 @@ class Emitted:
     """Ids of the tasks that were parked on the event and are pending now."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """Something wrong with a store, from `check`."""
+
+    rule: str
+    """What should be true."""
+    breaches: tuple[str, ...]
+    """Ids that break it, or SQLite's own words; at most 20."""
+
+
 # --- the monitor's ---------------------------------------------------------------------------------------------------
 
 

@@ -49,7 +49,11 @@ class RetryStrategy:
         """Refuse a strategy that could not be carried out later, when an attempt has failed."""
         if self.kind not in _KINDS:
             raise InvalidValue(f"kind must be one of {', '.join(_KINDS)}, not {self.kind!r}")
-        numbers = {"base_seconds": self.base_seconds, "factor": self.factor, "jitter_factor": self.jitter_factor}
+        numbers = {
+            "base_seconds": self.base_seconds,
+            "factor": self.factor,
+            "jitter_factor": self.jitter_factor,
+        }
         if self.max_seconds is not None:
             numbers["max_seconds"] = self.max_seconds
         for field, value in numbers.items():
@@ -70,7 +74,9 @@ class RetryStrategy:
         if self.kind == "exponential" and self.base_seconds == 0:
             raise InvalidValue("an exponential strategy needs base_seconds above 0")
         if self.kind == "exponential" and self.factor <= 1:
-            raise InvalidValue("an exponential strategy needs a factor above 1 (use kind='fixed' for a steady delay)")
+            raise InvalidValue(
+                "an exponential strategy needs a factor above 1 (use kind='fixed' for a steady delay)"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dict, the form in which the store keeps a strategy."""

@@ -1,0 +1,59 @@
+"""dura: durable execution in one SQLite file.
+
+`DurableEngine` is the store, `run_workers` the pool that runs handlers, `Monitor` the read-only view of a live store.
+"""
+
+from __future__ import annotations
+
+from dura.engine import DurableEngine
+from dura.errors import (
+    ActionRefused,
+    CommitUnknown,
+    EngineError,
+    InvalidRunState,
+    InvalidValue,
+    LeaseLost,
+    NotADuraStore,
+    NotStorable,
+    StepConflict,
+    StoreBusy,
+    StoreError,
+    StoreNeedsUpgrade,
+    StoreNotFound,
+    StoreTooNew,
+    TaskCancelledError,
+    TaskNotFound,
+    WorkflowSuspended,
+)
+from dura.health import Heartbeat
+from dura.records import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
+from dura.retry import RetryStrategy
+
+__all__ = [
+    "ActionRefused",
+    "ClaimedTask",
+    "CommitUnknown",
+    "DurableEngine",
+    "Emitted",
+    "EngineError",
+    "FailureInfo",
+    "Finding",
+    "Heartbeat",
+    "InvalidRunState",
+    "InvalidValue",
+    "LeaseLost",
+    "NotADuraStore",
+    "NotStorable",
+    "RetryStrategy",
+    "StepConflict",
+    "StoreBusy",
+    "StoreError",
+    "StoreNeedsUpgrade",
+    "StoreNotFound",
+    "StoreTooNew",
+    "TaskCancelledError",
+    "TaskInfo",
+    "TaskNotFound",
+    "TaskRef",
+    "WorkflowSuspended",
+]

@@ -1,0 +1,95 @@
+"""Arguments checked where they are given, so that nothing unusable reaches the store or fails later, far away."""
+
+from __future__ import annotations
+
+import math
+
+from dura.errors import InvalidValue
+
+RESERVED = "dura."
+"""How the engine's own event names and state namespaces begin."""
+
+_LARGEST = 2**63 - 1
+"""The largest integer that SQLite keeps."""
+
+
+def name(value: str, what: str) -> str:
+    """Check a name (of a task, step, queue, event, namespace or worker): non-empty text that UTF-8 can hold.
+
+    Raises:
+        InvalidValue: It is no text, empty, or holds a lone surrogate.
+    """
+    if not isinstance(value, str):
+        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {value!r}")
+    if not value:
+        raise InvalidValue(f"{what} must not be empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(f"{what} is no valid Unicode text: {value!r}") from error
+    return value
+
+
+def own_name(value: str, what: str) -> str:
+    """`name`, for a name that users write to: the reserved prefix is refused.
+
+    Raises:
+        InvalidValue: It is no name, or begins with `dura.`.
+    """
+    if name(value, what).startswith(RESERVED):
+        raise InvalidValue(
+            f"{what} must not begin with {RESERVED!r}, which is reserved for the engine: {value!r}"
+        )
+    return value
+
+
+def optional_text(value: str | None, what: str) -> str | None:
+    """`name` or None."""
+    return None if value is None else name(value, what)
+
+
+def seconds(value: float, what: str, *, positive: bool = False) -> float:
+    """Check a duration: a finite number of seconds, above zero if `positive`.
+
+    Raises:
+        InvalidValue: It is no number, not finite, or not above zero.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidValue(f"{what} must be a finite number of seconds, not {value!r}")
+    if positive and value <= 0:
+        raise InvalidValue(f"{what} must be > 0 seconds, not {value!r}")
+    return value
+
+
+def whole(value: int, what: str, *, least: int | None = None) -> int:
+    """Check a whole number that SQLite can keep, at least `least` if given.
+
+    Raises:
+        InvalidValue: It is no int, or out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidValue(f"{what} must be a whole number, not {value!r}")
+    if not -_LARGEST - 1 <= value <= _LARGEST:
+        raise InvalidValue(f"{what} does not fit 64 bits: {value!r}")
+    if least is not None and value < least:
+        raise InvalidValue(f"{what} must be {least} or more, not {value!r}")
+    return value
+
+
+def optional_whole(value: int | None, what: str, *, least: int) -> int | None:
+    """`whole` or None."""
+    return None if value is None else whole(value, what, least=least)
+
+
+def names(value: str | list[str] | tuple[str, ...] | None, what: str) -> tuple[str, ...] | None:
+    """Check one name or several; None for no restriction.
+
+    Raises:
+        InvalidValue: One of them is no name, or there is none.
+    """
+    if value is None:
+        return None
+    several = (value,) if isinstance(value, str) else tuple(value)
+    if not several:
+        raise InvalidValue(f"{what} must name at least one; pass None for all")
+    return tuple(name(each, what) for each in several)

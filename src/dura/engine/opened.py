@@ -1,0 +1,97 @@
+"""Opening and closing: what every group of engine calls stands on."""
+
+from __future__ import annotations
+
+import logging
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from dura.checks import whole
+from dura.clock import Clock, system_clock
+from dura.current import CurrentClaim, current_claim
+from dura.errors import InvalidValue
+from dura.store.database import Database
+from dura.store.schema import prepare
+
+logger = logging.getLogger("dura")
+
+_SYNCHRONOUS: Final = ("FULL", "NORMAL")
+
+
+class OpenedStore:
+    """An open store file."""
+
+    def __init__(
+        self,
+        db_path: str | Path,
+        *,
+        clock: Clock | None = None,
+        busy_timeout_ms: int = 30_000,
+        synchronous: str = "FULL",
+        create: bool = True,
+        upgrade: bool = True,
+    ) -> None:
+        """Open a store, making or upgrading it if allowed.
+
+        Args:
+            db_path: The store's file, on a local disk.
+            clock: Returns the present time, for tests; by default the machine's, in UTC.
+            busy_timeout_ms: The longest wait for the write lock, in milliseconds, twice where other threads of this
+                process and other processes compete at once.
+            synchronous: `FULL` makes each commit survive a power cut; `NORMAL` may lose the last commits in one, never
+                consistency, and is faster.
+            create: Whether a missing file may be made; else it is an error.
+            upgrade: Whether a file of dura 1.3.0 may be upgraded; else it is an error.
+
+        Raises:
+            StoreError: The file cannot be used; the subclass and the message say why.
+            ValueError: An argument is out of range.
+        """
+        if not isinstance(db_path, str | os.PathLike):
+            raise InvalidValue(f"db_path must be a path, not {db_path!r}")
+        if synchronous not in _SYNCHRONOUS:
+            raise InvalidValue(f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {synchronous!r}")
+        whole(busy_timeout_ms, "busy_timeout_ms", least=0)
+        self.database = Database(
+            os.fspath(db_path),
+            clock=clock or system_clock,
+            busy_timeout_ms=busy_timeout_ms,
+            synchronous=synchronous,
+        )
+        """The door to the file; for the worker pool."""
+        self.upgrade_report: tuple[str, ...] = prepare(
+            self.database, busy_timeout_ms=busy_timeout_ms, create=create, upgrade=upgrade
+        )
+        """What opening did to a file of dura 1.3.0, a line a change; empty if it was up to date."""
+        for line in self.upgrade_report:
+            logger.warning("%s: %s", db_path, line)
+
+    @property
+    def db_path(self) -> str:
+        """The path that the engine was opened with."""
+        return self.database.path
+
+    def now(self) -> datetime:
+        """The engine's clock."""
+        return datetime.fromisoformat(self.database.now())
+
+    def close(self) -> None:
+        """Close the calling thread's connection, and those of threads that have ended.
+
+        The last one to close empties the write-ahead log and removes its files. The engine stays usable: the next call
+        opens a connection again.
+        """
+        self.database.close()
+
+    def _token(self, run_id: str, claim_token: int | None) -> int | None:
+        """The caller's token for a run: the one given, else the current claim's, else None (nobody's call)."""
+        if claim_token is not None:
+            return whole(claim_token, "claim_token")
+        claim = self._claim_on(run_id)
+        return None if claim is None else claim.task.claim_token
+
+    def _claim_on(self, run_id: str) -> CurrentClaim | None:
+        claim = current_claim(self)
+        return claim if claim is not None and claim.task.run_id == run_id else None

@@ -1,0 +1,201 @@
+"""Steps of a handler: what runs once, what waits for an event, what sleeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from dura.checks import name, own_name, seconds, whole
+from dura.codec import decode, encode
+from dura.current import current_claim
+from dura.engine.opened import OpenedStore
+from dura.errors import InvalidValue, LeaseLost, WorkflowSuspended
+from dura.store import checkpoints, events
+from dura.store.checkpoints import Holder, Stored
+
+T = TypeVar("T")
+
+
+class StepCalls(OpenedStore):
+    """Checkpoints, waits and sleeps."""
+
+    def checkpoint(
+        self,
+        *,
+        task_id: str,
+        step_name: str,
+        fn: Callable[[], T],
+        owner_run_id: str | None = None,
+        claim_token: int | None = None,
+    ) -> T:
+        """Run `fn` unless this step of the task has finished before, and return its result.
+
+        The result is kept for every later attempt. `fn` runs outside any transaction. If its process dies after `fn`
+        had its effect and before the result is committed, `fn` runs again: make effects outside idempotent.
+
+        Args:
+            task_id: The task.
+            step_name: The step; unique within the task.
+            fn: Computes the result, any JSON value. It comes back as JSON has it (a tuple as a list), also now.
+            owner_run_id: The run on whose behalf; noted with the result.
+            claim_token: The token of that run's claim; inside a handler both are known.
+
+        Raises:
+            LeaseLost: The claim is no longer live. Before `fn`: it is not run. After it: the result is kept only if
+                the run can still go on.
+            TaskCancelledError: The task was cancelled; nothing is kept.
+            TaskNotFound: There is no such task.
+            NotStorable: The result is no JSON value.
+        """
+        name(step_name, "step_name")
+        holder = self._holder(task_id, owner_run_id, claim_token)
+        found = self.database.read(
+            lambda connection: checkpoints.look(connection, task_id, step_name, holder)
+        )
+        if found is None:
+            value = encode(fn(), f"the result of step {step_name!r} of task {task_id}")
+            kept = self.database.write(
+                lambda tx: checkpoints.keep(tx, task_id, step_name, value, holder, owner_run_id)
+            )
+            if isinstance(kept, LeaseLost):
+                raise kept
+            found = kept
+        return decode(found.value)  # type: ignore[no-any-return]
+
+    def get_checkpoint(self, *, task_id: str, step_name: str) -> Any:
+        """A step's stored result; None if it has none yet, or was a wait that timed out."""
+        found = self.database.read(lambda connection: checkpoints.peek(connection, task_id, step_name))
+        return None if found is None else decode(found.value)
+
+    def await_event(
+        self,
+        *,
+        run_id: str,
+        task_id: str,
+        step_name: str,
+        event_name: str,
+        timeout_secs: float | None = None,
+        claim_token: int | None = None,
+        on_timeout: Any = None,
+    ) -> tuple[bool, Any]:
+        """`wait_for_event` for callers that settle runs themselves.
+
+        Returns:
+            `(True, None)` if the run was parked: the caller must neither complete nor fail it. Else `(False, outcome)`.
+        """
+        own_name(event_name, "an event's name")
+        if timeout_secs is not None:
+            seconds(timeout_secs, "timeout_secs")
+        outcome = self._wait(run_id, task_id, step_name, event_name, timeout_secs, claim_token)
+        if outcome is None:
+            return True, None
+        return False, on_timeout if outcome.value is None else decode(outcome.value)
+
+    def wait_for_event(
+        self,
+        *,
+        run_id: str,
+        task_id: str,
+        step_name: str,
+        event_name: str,
+        timeout_secs: float | None = None,
+        claim_token: int | None = None,
+        on_timeout: Any = None,
+    ) -> Any:
+        """Wait for an event without holding a worker: park the run, and go on from here once it is claimed again.
+
+        The event may have been emitted before. The deadline is set when the step first waits and holds across retries:
+        an event emitted at or before it wins, else the step times out. A requeue sets a fresh deadline.
+
+        Args:
+            run_id: The claimed run.
+            task_id: Its task.
+            step_name: The step; unique within the task. Its outcome is kept like a checkpoint.
+            event_name: The event.
+            timeout_secs: How long to wait, in seconds; zero or less does not wait. By default without end.
+            claim_token: The token of the claim; inside a handler it is known.
+            on_timeout: What to return if the step times out; a payload of None is returned as None.
+
+        Returns:
+            The event's payload, or `on_timeout`.
+
+        Raises:
+            WorkflowSuspended: The run is parked; let it pass through the handler.
+            StepConflict: The step already waits for another event.
+            LeaseLost: The claim is no longer live.
+            TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
+        """
+        suspended, outcome = self.await_event(
+            run_id=run_id,
+            task_id=task_id,
+            step_name=step_name,
+            event_name=event_name,
+            timeout_secs=timeout_secs,
+            claim_token=claim_token,
+            on_timeout=on_timeout,
+        )
+        if suspended:
+            self._suspend(run_id, task_id)
+        return outcome
+
+    def sleep(
+        self, *, run_id: str, task_id: str, step_name: str, seconds: float, claim_token: int | None = None
+    ) -> None:
+        """Sleep without holding a worker: the run parks and is due again after `seconds`.
+
+        The time of waking is set when the step first sleeps and holds across retries and restarts.
+
+        Raises:
+            WorkflowSuspended: The run is parked; let it pass through the handler.
+            LeaseLost: The claim is no longer live.
+            TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
+        """
+        if (
+            self._wait(run_id, task_id, step_name, events.SLEEP_EVENT, _duration(seconds), claim_token)
+            is None
+        ):
+            self._suspend(run_id, task_id)
+
+    def _wait(
+        self,
+        run_id: str,
+        task_id: str,
+        step_name: str,
+        event_name: str,
+        timeout_secs: float | None,
+        claim_token: int | None,
+    ) -> Stored | None:
+        wanted = events.Wait(
+            run_id=run_id,
+            token=self._token(run_id, claim_token),
+            task_id=task_id,
+            step=name(step_name, "step_name"),
+            event=event_name,
+            timeout_seconds=timeout_secs,
+        )
+        outcome = self.database.write(lambda tx: events.wait(tx, wanted))
+        claim = self._claim_on(run_id)
+        if outcome is None and claim is not None:
+            claim.parked = True
+        return outcome
+
+    def _suspend(self, run_id: str, task_id: str) -> None:
+        claim = self._claim_on(run_id)
+        if claim is not None:
+            claim.signalled = True
+        raise WorkflowSuspended(task_id)
+
+    def _holder(self, task_id: str, run_id: str | None, claim_token: int | None) -> Holder | None:
+        if claim_token is not None:
+            if run_id is None:
+                raise InvalidValue("claim_token says whose claim it is only together with owner_run_id")
+            return Holder(run_id, whole(claim_token, "claim_token"))
+        claim = current_claim(self)
+        if claim is None or claim.task.task_id != task_id or run_id not in (None, claim.task.run_id):
+            return None
+        token = claim.task.claim_token
+        return None if token is None else Holder(claim.task.run_id, token)
+
+
+def _duration(value: float) -> float:
+    return seconds(value, "seconds")

@@ -1,0 +1,174 @@
+"""Tasks through their life: spawn, claim, and the ways to settle a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from dura.checks import name as check_name
+from dura.checks import names, optional_text, optional_whole, seconds, whole
+from dura.codec import encode
+from dura.engine.opened import OpenedStore
+from dura.errors import InvalidValue
+from dura.records import ClaimedTask, TaskRef
+from dura.retry import RetryStrategy
+from dura.store import claim as claiming
+from dura.store import settle
+from dura.store.spawn import Spawn, spawn
+
+
+class TaskCalls(OpenedStore):
+    """Spawning, claiming and settling."""
+
+    def spawn_task(
+        self,
+        *,
+        name: str,
+        params: Any,
+        idempotency_key: str | None = None,
+        retry: RetryStrategy | None = None,
+        max_attempts: int | None = None,
+        available_after: timedelta | None = None,
+        priority: int = 0,
+        queue: str = "default",
+        steps: Sequence[str] | None = None,
+        max_reclaims: int | None = None,
+    ) -> TaskRef:
+        """Create a task and its first run.
+
+        Args:
+            name: Which handler runs it.
+            params: What the handler is given; any JSON value.
+            idempotency_key: At most one task is ever made for a key, as long as that task is in the store.
+            retry: How long to wait after a failed attempt; by default not at all.
+            max_attempts: Attempts before the task fails for good; by default no limit.
+            available_after: How long before the first attempt may start.
+            priority: Higher is claimed first; retries keep it.
+            queue: Which workers may claim it: those that serve this queue.
+            steps: The names of the handler's steps in order, from which a monitor can show progress.
+            max_reclaims: How often an attempt's lease may run out before the task fails as a poison run; by default
+                without limit.
+
+        Returns:
+            The new task, or with `created=False` the one that the idempotency key names already.
+
+        Raises:
+            InvalidValue: An argument is out of range, or `params` is no JSON value (`NotStorable`).
+            StoreError: The file cannot be written.
+        """
+        check_name(name, "a task's name")
+        if retry is not None and not isinstance(retry, RetryStrategy):
+            raise InvalidValue(f"retry must be a RetryStrategy, not {retry!r}")
+        if available_after is not None and not isinstance(available_after, timedelta):
+            raise InvalidValue(f"available_after must be a timedelta, not {available_after!r}")
+        step_names = None if steps is None else names(tuple(steps), "steps")
+        task = Spawn(
+            name=name,
+            params=encode(params, f"the params of {name!r}"),
+            idempotency_key=optional_text(idempotency_key, "idempotency_key"),
+            retry=None if retry is None else encode(retry.to_dict(), "retry"),
+            max_attempts=optional_whole(max_attempts, "max_attempts", least=1),
+            delay_seconds=0.0 if available_after is None else available_after.total_seconds(),
+            priority=whole(priority, "priority"),
+            queue=check_name(queue, "queue"),
+            steps=None if step_names is None else encode(step_names, "steps"),
+            max_reclaims=optional_whole(max_reclaims, "max_reclaims", least=0),
+        )
+        return self.database.write(lambda tx: spawn(tx, task))
+
+    def claim_task(
+        self,
+        *,
+        worker_id: str,
+        timeout_secs: float = 120,
+        max_priority: int | None = None,
+        queue: str | Sequence[str] | None = None,
+    ) -> ClaimedTask | None:
+        """Take the best run that is due, or None if there is none.
+
+        The best has the highest priority, then the earliest due time, then was inserted first. Runs whose lease has run
+        out are taken back first, with the same attempt. An empty queue costs a read, not the write lock.
+
+        Args:
+            worker_id: Who claims; shown by monitors.
+            timeout_secs: The lease's length, in seconds.
+            max_priority: Only runs of at most this priority.
+            queue: Only runs of this queue, or of these; by default of any.
+
+        Raises:
+            InvalidValue: An argument is out of range.
+            StoreError: The file cannot be read or written.
+        """
+        wanted = claiming.Claim(
+            worker_id=check_name(worker_id, "worker_id"),
+            lease_seconds=seconds(timeout_secs, "timeout_secs", positive=True),
+            queues=names(queue if queue is None or isinstance(queue, str) else tuple(queue), "queue"),
+            max_priority=None if max_priority is None else whole(max_priority, "max_priority"),
+        )
+        now = self.database.now()
+        if not self.database.read(lambda connection: claiming.anything_due(connection, now, wanted)):
+            return None
+        return self.database.write(lambda tx: claiming.claim(tx, wanted))
+
+    def complete_run(self, *, run_id: str, result: Any = None, claim_token: int | None = None) -> None:
+        """Complete the run and its task.
+
+        Args:
+            run_id: The claimed run.
+            result: What the task produced; any JSON value.
+            claim_token: The token of the claim; inside a handler it is known.
+
+        Raises:
+            NotStorable: The result is no JSON value; the run goes on running.
+            LeaseLost: The claim is no longer live.
+            TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
+        """
+        text = encode(result, f"the result of run {run_id}")
+        token = self._token(run_id, claim_token)
+        self.database.write(lambda tx: settle.complete(tx, run_id, token, text))
+
+    def fail_run(
+        self, *, run_id: str, reason: dict[str, Any], retryable: bool = True, claim_token: int | None = None
+    ) -> None:
+        """Fail the attempt, and schedule the next one if attempts remain.
+
+        Args:
+            run_id: The claimed run.
+            reason: Why, as a JSON object; kept verbatim.
+            retryable: False fails the task for good: a retry could not help.
+            claim_token: The token of the claim; inside a handler it is known.
+
+        Raises:
+            NotStorable: The reason is no JSON value; the run goes on running.
+            LeaseLost: The claim is no longer live.
+            TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
+        """
+        text = encode(reason, f"the failure reason of run {run_id}")
+        token = self._token(run_id, claim_token)
+        self.database.write(lambda tx: settle.fail(tx, run_id, token, text, retryable=retryable))
+
+    def give_back_run(self, *, run_id: str, claim_token: int | None = None) -> None:
+        """End the claim without having worked: the run is due now, and no attempt is charged.
+
+        Raises:
+            LeaseLost: The claim is no longer live.
+            TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
+        """
+        token = self._token(run_id, claim_token)
+        self.database.write(lambda tx: settle.give_back(tx, run_id, token))
+
+    def defer_run(self, *, run_id: str, claim_token: int | None = None) -> float:
+        """Leave the run to other workers for a while: this one has no handler of its name.
+
+        The while is 1 s, doubled by each deferral of the run up to 30 s, less up to a fifth at random.
+
+        Returns:
+            The while, in seconds.
+
+        Raises:
+            LeaseLost: The claim is no longer live.
+            TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
+        """
+        token = self._token(run_id, claim_token)
+        return self.database.write(lambda tx: settle.defer(tx, run_id, token))

@@ -1,0 +1,125 @@
+"""Checkpoints: the results of finished steps, keyed to the task so that every later attempt sees them.
+
+A step's function runs between `look` and `keep`, outside any transaction. `look` stops a caller whose claim is lost before
+anything is computed. `keep` writes the result unless another was first; a holder that went stale while it computed has
+its result kept only if its run is still the task's latest and can still go on, since then the next holder would compute
+the very same step again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from dura.errors import LeaseLost, TaskCancelledError, TaskNotFound
+from dura.states import LIVE, State
+from dura.store.database import Transaction
+from dura.store.settle import check_claim
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose call it is: a run and the claim token it was claimed with."""
+
+    run_id: str
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A step's stored result."""
+
+    value: str | None
+    """JSON; None for a wait that timed out."""
+
+
+def look(connection: sqlite3.Connection, task_id: str, step: str, holder: Holder | None) -> Stored | None:
+    """The step's result, or None if it has to be computed.
+
+    Raises:
+        TaskNotFound: There is no such task.
+        TaskCancelledError: The task was cancelled.
+        LeaseLost: The holder's claim is no longer live.
+    """
+    row = connection.execute(
+        """
+        SELECT t.state, c.checkpoint_name IS NOT NULL, c.state, r.state, r.claim_token
+        FROM tasks t LEFT JOIN checkpoints c ON c.task_id = t.task_id AND c.checkpoint_name = ?
+        LEFT JOIN runs r ON r.run_id = ? AND r.task_id = t.task_id
+        WHERE t.task_id = ?
+        """,
+        (step, holder.run_id if holder else None, task_id),
+    ).fetchone()
+    if row is None:
+        raise TaskNotFound(f"there is no task {task_id}: step {step!r} was not run")
+    task_state, found, value, run_state, run_token = row
+    if holder is not None:
+        if run_state is None:
+            raise TaskNotFound(f"task {task_id} has no run {holder.run_id}: step {step!r} was not run")
+        check_claim(holder.run_id, run_state, run_token, holder.token)
+    if found:
+        return Stored(value)
+    if task_state == State.CANCELLED:
+        raise TaskCancelledError(f"task {task_id} was cancelled: step {step!r} was not run")
+    return None
+
+
+def peek(connection: sqlite3.Connection, task_id: str, step: str) -> Stored | None:
+    """The step's result, whoever asks."""
+    row = connection.execute(
+        "SELECT state FROM checkpoints WHERE task_id = ? AND checkpoint_name = ?", (task_id, step)
+    ).fetchone()
+    return None if row is None else Stored(row[0])
+
+
+def keep(
+    tx: Transaction, task_id: str, step: str, value: str, holder: Holder | None, owner_run_id: str | None
+) -> Stored | LeaseLost:
+    """Store a step's result unless it has one, and return what is stored.
+
+    Returns:
+        The stored result, or, for a holder that went stale, the error to raise once this transaction is committed.
+
+    Raises:
+        TaskNotFound: The task is gone; nothing is written.
+        TaskCancelledError: The task was cancelled meanwhile; nothing is written.
+        LeaseLost: The holder is stale and its run has ended or is not the latest; nothing is written.
+    """
+    lost: LeaseLost | None = None
+    if holder is not None:
+        lost = _lost(tx, task_id, step, holder)
+    elif tx.execute("SELECT 1 FROM tasks WHERE task_id = ?", (task_id,)).fetchone() is None:
+        raise TaskNotFound(f"there is no task {task_id} any more: the result of step {step!r} was not kept")
+    write(tx, task_id, step, value, holder.run_id if holder else owner_run_id)
+    stored = peek(tx.connection, task_id, step)
+    assert stored is not None
+    return lost or stored
+
+
+def write(tx: Transaction, task_id: str, step: str, value: str | None, run_id: str | None) -> None:
+    """Insert the checkpoint; one that exists stays as it is."""
+    tx.execute(
+        "INSERT INTO checkpoints (task_id, checkpoint_name, state, owner_run_id, updated_at) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (task_id, checkpoint_name) DO NOTHING",
+        (task_id, step, value, run_id, tx.now),
+    )
+
+
+def _lost(tx: Transaction, task_id: str, step: str, holder: Holder) -> LeaseLost | None:
+    row = tx.execute(
+        """
+        SELECT r.state, r.claim_token, t.last_attempt_run = r.run_id
+        FROM runs r JOIN tasks t ON t.task_id = r.task_id WHERE r.run_id = ? AND t.task_id = ?
+        """,
+        (holder.run_id, task_id),
+    ).fetchone()
+    if row is None:
+        raise TaskNotFound(f"there is no task {task_id} any more: the result of step {step!r} was not kept")
+    state, token, latest = row
+    try:
+        check_claim(holder.run_id, state, token, holder.token)
+    except LeaseLost as error:
+        if not latest or state not in LIVE:
+            raise
+        return error
+    return None

@@ -1,0 +1,111 @@
+"""Making a file a store of this version: a new one in an empty file, or an upgraded one of the 1.3.0 release."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade, StoreNotFound
+from dura.store.database import Database, Transaction, connect
+from dura.store.faults import faults_named
+from dura.store.kinds import APPLICATION_ID, VERSION, Kind, recognise, refuse
+from dura.store.scripts import statements
+from dura.store.upgrade import upgrade_1_3_0
+
+
+def prepare(database: Database, *, busy_timeout_ms: int, create: bool, upgrade: bool) -> tuple[str, ...]:
+    """Make sure that the file is a store of this version.
+
+    Args:
+        database: The door to the file.
+        busy_timeout_ms: How long to wait for other processes that open it too, in milliseconds.
+        create: Whether a missing or empty file may become a new store.
+        upgrade: Whether a 1.3.0 file may be upgraded.
+
+    Returns:
+        What an upgrade did, a line a change; empty when nothing had to be done.
+
+    Raises:
+        StoreError: The file cannot be used; each subclass says why.
+    """
+    path = database.path
+    _check_path(path, create=create)
+    with faults_named(path):
+        connection = connect(path, mode="rwc" if create else "rw", busy_timeout_ms=busy_timeout_ms)
+        try:
+            found = recognise(connection)
+            refuse(found, path)
+            if found.kind is Kind.EMPTY:
+                if not create:
+                    raise NotADuraStore(
+                        f"{path}: the file is empty, so it is no dura store. Check the path.", path=path
+                    )
+                _set_journal(connection, path, fresh=True)
+            elif found.kind is Kind.RELEASE_1_3_0:
+                if not upgrade:
+                    raise StoreNeedsUpgrade(
+                        f"{path}: the store was written by dura 1.3.0. Upgrade it first: stop its workers, then run "
+                        f"`dura upgrade {path}`, or open it with DurableEngine(path).",
+                        path=path,
+                    )
+                _set_journal(connection, path, fresh=False)
+        finally:
+            connection.close()
+    if found.kind is Kind.OURS:
+        return ()
+    return database.write(_build)
+
+
+def _build(tx: Transaction) -> tuple[str, ...]:
+    """Create or upgrade, having looked again: other processes may have been faster."""
+    found = recognise(tx.connection)
+    if found.kind is Kind.EMPTY:
+        for statement in (*statements("schema.sql"), *statements("indexes.sql")):
+            tx.execute(statement)
+        label(tx)
+        return ()
+    if found.kind is Kind.RELEASE_1_3_0:
+        done = upgrade_1_3_0(tx)
+        label(tx)
+        return done
+    return ()
+
+
+def label(tx: Transaction) -> None:
+    """Write the schema's version, and the header's numbers where the application has left them at zero."""
+    tx.execute(
+        "INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.schema', 'version', ?, ?) "
+        "ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+        (str(VERSION), tx.now),
+    )
+    header = [tx.execute(f"PRAGMA {field}").fetchone()[0] for field in ("application_id", "user_version")]
+    if header == [0, 0]:
+        tx.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        tx.execute(f"PRAGMA user_version={VERSION}")
+
+
+def _check_path(path: str, *, create: bool) -> None:
+    if not path or path == ":memory:":
+        raise StoreError("a store is a file: give a path, not an empty name or ':memory:'", path=path)
+    if os.path.isdir(path):
+        raise StoreError(f"{path}: this is a directory. Name the store's file in it.", path=path)
+    if not create and not os.path.exists(path):
+        raise StoreNotFound(f"{path}: there is no such file. Check the path.", path=path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise StoreNotFound(f"{path}: the folder {folder} does not exist. Create it first.", path=path)
+
+
+def _set_journal(connection: sqlite3.Connection, path: str, *, fresh: bool) -> None:
+    if fresh:
+        # Only before the first table, and before WAL, can a file be made to give freed pages back.
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+    if mode == "delete" and recognise(connection).kind is Kind.EMPTY:
+        raise StoreBusy(f"{path}: another process is just creating the store. Try again.", path=path)
+    if mode != "wal":
+        raise StoreError(
+            f"{path}: the file system does not allow SQLite's write-ahead log (journal mode stays {mode!r}). "
+            "Keep the store on a local disk.",
+            path=path,
+        )

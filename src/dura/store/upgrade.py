@@ -1,0 +1,119 @@
+"""From a dura 1.3.0 file to one of this version, in one transaction, with what that release left behind put right.
+
+Columns are added with defaults, never CHECKs: an upgraded file keeps its tables as they are, and the same invariants are
+asked as queries (`invariants`). Every repair is reported.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from dura.clock import FOREVER
+from dura.store.counts import rebuild
+from dura.store.database import Transaction
+from dura.store.scripts import statements
+
+_NEW_COLUMNS: Final = (
+    "ALTER TABLE tasks ADD COLUMN queue TEXT NOT NULL DEFAULT 'default'",
+    "ALTER TABLE tasks ADD COLUMN steps TEXT",
+    "ALTER TABLE tasks ADD COLUMN max_reclaims INTEGER",
+    "ALTER TABLE runs ADD COLUMN queue TEXT NOT NULL DEFAULT 'default'",
+    "ALTER TABLE runs ADD COLUMN claim_token INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE runs ADD COLUMN reclaims INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE runs ADD COLUMN sleep_cause TEXT",
+    "ALTER TABLE runs ADD COLUMN deferrals INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE events ADD COLUMN emitted_by TEXT",
+)
+
+_OLD_INDEXES: Final = ("runs_state_available", "tasks_state")
+"""Indexes over everything, which no query needs now. `runs_claimable` stays: a 1.3.0 worker that is still running names
+it, and must get as far as the fence, whose message tells its operator what to do."""
+
+_REPAIRS: Final = (
+    (
+        "moved {n} state key(s) out of the namespaces that begin with 'dura.', which are the engine's own now: "
+        "look under 'was.dura.'",
+        "UPDATE state SET namespace = 'was.' || namespace WHERE namespace >= 'dura.' AND namespace < 'dura/'",
+    ),
+    (
+        "ended {n} task(s) that had come back to life after they were final",
+        """UPDATE tasks SET state = CASE
+               WHEN completed_payload IS NOT NULL THEN 'completed'
+               WHEN EXISTS (SELECT 1 FROM runs r WHERE r.run_id = last_attempt_run AND r.failed_at IS NOT NULL) THEN 'failed'
+               ELSE 'cancelled' END
+           WHERE terminal_at IS NOT NULL AND state NOT IN ('completed', 'failed', 'cancelled')""",
+    ),
+    (
+        "ended {n} run(s) of tasks that are final or gone",
+        """UPDATE runs SET claimed_by = NULL, claim_expires_at = NULL, state = CASE
+               WHEN completed_at IS NOT NULL THEN 'completed' WHEN failed_at IS NOT NULL THEN 'failed' ELSE 'cancelled' END
+           WHERE state IN ('pending', 'running', 'sleeping') AND NOT EXISTS (
+               SELECT 1 FROM tasks t WHERE t.task_id = runs.task_id AND t.state IN ('pending', 'running', 'sleeping'))""",
+    ),
+    (
+        "removed {n} wait(s) of runs that have ended",
+        """DELETE FROM waits WHERE NOT EXISTS (
+               SELECT 1 FROM runs r WHERE r.run_id = waits.run_id AND r.state IN ('pending', 'running', 'sleeping'))""",
+    ),
+    (
+        "removed {n} second wait(s) of one step",
+        "DELETE FROM waits WHERE rowid NOT IN (SELECT max(rowid) FROM waits GROUP BY task_id, step_name)",
+    ),
+    (
+        "made {n} sleeping run(s) pending that nothing would have woken",
+        f"""UPDATE runs SET state = 'pending', wake_event = NULL
+            WHERE state = 'sleeping' AND available_at >= '{FOREVER}' AND NOT EXISTS (
+                SELECT 1 FROM waits w WHERE w.run_id = runs.run_id AND w.event_name = runs.wake_event)""",
+    ),
+    (
+        "gave {n} run(s) without a lease back to the queue",
+        """UPDATE runs SET state = 'pending', claimed_by = NULL, claim_expires_at = NULL
+           WHERE state = 'running' AND (claim_expires_at IS NULL OR claimed_by IS NULL)""",
+    ),
+    (
+        "raised max_attempts of {n} task(s) to what they have already used",
+        "UPDATE tasks SET max_attempts = max(attempts, 1) WHERE max_attempts < attempts OR max_attempts < 1",
+    ),
+)
+"""What 1.3.0 can leave behind, in the order in which it is put right: the report's line and the change."""
+
+_DERIVED: Final = (
+    "UPDATE runs SET event_payload = NULL WHERE event_payload IS NOT NULL",
+    "UPDATE runs SET wake_event = NULL WHERE wake_event IS NOT NULL AND state != 'sleeping'",
+    """UPDATE runs SET sleep_cause = CASE WHEN wake_event IS NOT NULL THEN 'event' WHEN attempt > 1 THEN 'backoff'
+           ELSE 'delay' END WHERE state = 'sleeping'""",
+    # 1.3.0 leaves a task `running` when it takes an expired lease back.
+    """UPDATE tasks SET state = (SELECT r.state FROM runs r WHERE r.run_id = tasks.last_attempt_run)
+       WHERE state IN ('pending', 'running', 'sleeping') AND EXISTS (
+           SELECT 1 FROM runs r WHERE r.run_id = tasks.last_attempt_run AND r.state != tasks.state
+           AND r.state IN ('pending', 'running', 'sleeping'))""",
+)
+"""What follows from the old columns and needs no report: a woken step finds its payload among the events."""
+
+
+def upgrade_1_3_0(tx: Transaction) -> tuple[str, ...]:
+    """Upgrade a 1.3.0 file inside the open transaction.
+
+    Returns:
+        The report: a line a repair, after a first line that names the upgrade itself.
+    """
+    for statement in _NEW_COLUMNS:
+        tx.execute(statement)
+    report = ["upgraded the store from dura 1.3.0"]
+    for line, statement in _REPAIRS:
+        count = tx.changes(statement)
+        if count:
+            report.append(line.format(n=count))
+    for statement in _DERIVED:
+        tx.execute(statement)
+    for index in _OLD_INDEXES:
+        tx.execute(f"DROP INDEX IF EXISTS {index}")
+    for statement in statements("indexes.sql"):
+        tx.execute(statement)
+    rebuild(tx)
+    tx.execute(
+        "INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.schema', 'upgrade', ?, ?)",
+        (json.dumps({"from": "1.3.0", "report": report}), tx.now),
+    )
+    return tuple(report)

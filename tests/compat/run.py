@@ -1,0 +1,81 @@
+"""Runs the test suite of the dura 1.3.0 release, unmodified, against this engine.
+
+The release's source is downloaded from the package registry into a cache outside the tree, and nothing of it is kept
+here. Its tests run in a folder of their own, with a conftest of ours before theirs that lends them the two private names
+they import.
+
+    python tests/compat/run.py [pytest arguments]
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+RELEASE = "1.3.0"
+EXPECTED_TESTS = 85
+
+LENDS_PRIVATE_NAMES = """
+import dura.engine
+from dura.retry import delay_seconds
+from dura.store.retention import TASKS_A_BATCH
+
+dura.engine._retry_delay = delay_seconds
+dura.engine._CLEANUP_BATCH_SIZE = TASKS_A_BATCH
+
+
+def pytest_terminal_summary(terminalreporter):
+    ran = len(terminalreporter.stats.get("passed", []))
+    print(f"\\n{ran} of the release's tests passed")
+
+
+def pytest_sessionfinish(session, exitstatus):
+    if exitstatus == 0 and session.testscollected != %d:
+        session.exitstatus = 1
+        print(f"\\nexpected %d tests of the release, collected {session.testscollected}")
+"""
+
+
+def cache_folder() -> Path:
+    """Where the release's source is kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "dura-compat"
+
+
+def release_source() -> Path:
+    """The release's source archive, downloaded unless it is there."""
+    archive = cache_folder() / f"dura-{RELEASE}.tar.gz"
+    if not archive.exists():
+        print(f"Downloading the source of dura {RELEASE} ...", flush=True)
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
+                *("--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--ignore-requires-python"),
+                *("--dest", str(archive.parent), f"dura=={RELEASE}"),
+            ],
+            check=True,
+            timeout=300,
+        )
+    return archive
+
+
+def main() -> int:
+    """Unpack the tests beside our conftest and run them."""
+    with tempfile.TemporaryDirectory(prefix="dura-compat-") as folder:
+        with tarfile.open(release_source()) as archive:
+            archive.extractall(folder, filter="data")
+        tests = Path(folder) / "suite" / "tests"
+        shutil.copytree(Path(folder) / f"dura-{RELEASE}" / "tests", tests)
+        (tests.parent / "conftest.py").write_text(LENDS_PRIVATE_NAMES % (EXPECTED_TESTS, EXPECTED_TESTS))
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tests.parent)]
+        return subprocess.run([*command, str(tests), *sys.argv[1:]], cwd=tests.parent, check=False, timeout=600).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
