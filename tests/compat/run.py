@@ -56,7 +56,7 @@ def release_source() -> Path:
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
-                *("--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--ignore-requires-python"),
+                *("--no-deps", "--no-binary", ":all:", "--ignore-requires-python"),
                 *("--dest", str(archive.parent), f"dura=={RELEASE}"),
             ],
             check=True,
@@ -73,8 +73,19 @@ def main() -> int:
         tests = Path(folder) / "suite" / "tests"
         shutil.copytree(Path(folder) / f"dura-{RELEASE}" / "tests", tests)
         (tests.parent / "conftest.py").write_text(LENDS_PRIVATE_NAMES % (EXPECTED_TESTS, EXPECTED_TESTS))
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tests.parent)]
-        return subprocess.run([*command, str(tests), *sys.argv[1:]], cwd=tests.parent, check=False, timeout=600).returncode
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            str(tests.parent),
+        ]
+        return subprocess.run(
+            [*command, str(tests), *sys.argv[1:]], cwd=tests.parent, check=False, timeout=600
+        ).returncode
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 
 from dura.checks import name as check_name
 from dura.checks import names, optional_text, optional_whole, seconds, whole
+from dura.clock import seconds_between
 from dura.codec import encode
 from dura.engine.opened import OpenedStore
 from dura.errors import InvalidValue
@@ -110,6 +111,11 @@ class TaskCalls(OpenedStore):
         if not self.database.read(lambda connection: claiming.anything_due(connection, now, wanted)):
             return None
         return self.database.write(lambda tx: claiming.claim(tx, wanted))
+
+    def seconds_until_due(self) -> float | None:
+        """Seconds until the next sleeper is due or the next lease runs out, below zero if overdue; None if neither."""
+        due = self.database.read(claiming.next_due)
+        return None if due is None else seconds_between(self.database.now(), due)
 
     def complete_run(self, *, run_id: str, result: Any = None, claim_token: int | None = None) -> None:
         """Complete the run and its task.

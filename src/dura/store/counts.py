@@ -25,8 +25,9 @@ def counts(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
 def rebuild(tx: Transaction) -> None:
     """Count all tasks anew; the cost grows with the store."""
     tx.execute("DELETE FROM state WHERE namespace = 'dura.counts'")
-    tx.execute(
-        f"INSERT INTO state (namespace, key, value, updated_at) SELECT 'dura.counts', * FROM ({_RECOUNT})"
+    tx.connection.executemany(
+        "INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.counts', ?, ?, ?)",
+        tx.execute(_RECOUNT).fetchall(),
     )
 
 

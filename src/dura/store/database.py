@@ -154,6 +154,10 @@ class Database:
         with link.busy, faults_named(self.path):
             return query(self._connection(link))
 
+    def version(self) -> int:
+        """A number that differs once another connection has committed; for the calling thread to compare over time."""
+        return self.read(lambda connection: int(connection.execute("PRAGMA data_version").fetchone()[0]))
+
     def _run(self, link: _Link, operation: Callable[[Transaction], R]) -> tuple[Transaction, R]:
         connection = self._connection(link)
         connection.execute("BEGIN IMMEDIATE")

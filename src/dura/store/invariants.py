@@ -9,11 +9,6 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from dura.clock import FOREVER
-
-_LIVE: Final = "('pending', 'running', 'sleeping')"
-_ENDED: Final = "('completed', 'failed', 'cancelled')"
-
 _EXCEPTIONS: Final = {
     "every task has the state of its latest run": """
         SELECT t.task_id FROM tasks t LEFT JOIN runs r ON r.run_id = t.last_attempt_run
@@ -22,19 +17,19 @@ _EXCEPTIONS: Final = {
         SELECT t.task_id FROM tasks t JOIN runs r ON r.run_id = t.last_attempt_run
         WHERE t.attempts != r.attempt
            OR EXISTS (SELECT 1 FROM runs o WHERE o.task_id = t.task_id AND o.attempt > r.attempt)""",
-    "only a task's latest run is live": f"""
+    "only a task's latest run is live": """
         SELECT r.run_id FROM runs r LEFT JOIN tasks t ON t.task_id = r.task_id
-        WHERE r.state IN {_LIVE} AND (t.task_id IS NULL OR t.last_attempt_run != r.run_id)""",
-    "a task has an end exactly when it is terminal": f"""
-        SELECT task_id FROM tasks WHERE (terminal_at IS NOT NULL) != (state IN {_ENDED})""",
+        WHERE r.state IN ('pending', 'running', 'sleeping') AND (t.task_id IS NULL OR t.last_attempt_run != r.run_id)""",
+    "a task has an end exactly when it is terminal": """
+        SELECT task_id FROM tasks WHERE (terminal_at IS NOT NULL) != (state IN ('completed', 'failed', 'cancelled'))""",
     "a running run has a worker and a lease": """
         SELECT run_id FROM runs WHERE state = 'running' AND (claimed_by IS NULL OR claim_expires_at IS NULL)""",
     "a run that does not run has no lease": """
         SELECT run_id FROM runs WHERE state IN ('pending', 'sleeping') AND claim_expires_at IS NOT NULL""",
     "a run has a sleep cause exactly when it sleeps": """
         SELECT run_id FROM runs WHERE (sleep_cause IS NOT NULL) != (state = 'sleeping')""",
-    "every sleeping run has a due time or a live wait": f"""
-        SELECT r.run_id FROM runs r WHERE r.state = 'sleeping' AND r.available_at >= '{FOREVER}' AND NOT EXISTS (
+    "every sleeping run has a due time or a live wait": """
+        SELECT r.run_id FROM runs r WHERE r.state = 'sleeping' AND r.available_at >= '9999-12-31T23:59:59.999999+00:00' AND NOT EXISTS (
             SELECT 1 FROM waits w WHERE w.run_id = r.run_id AND w.event_name = r.wake_event)""",
     "no run sleeps on an event that was emitted in time": """
         SELECT r.run_id FROM waits w JOIN runs r ON r.run_id = w.run_id AND r.wake_event = w.event_name
@@ -44,9 +39,9 @@ _EXCEPTIONS: Final = {
     "every wait belongs to its task's latest run": """
         SELECT w.task_id || '/' || w.step_name FROM waits w LEFT JOIN tasks t ON t.task_id = w.task_id
         WHERE t.task_id IS NULL OR t.last_attempt_run != w.run_id""",
-    "no wait outlives its task's end": f"""
+    "no wait outlives its task's end": """
         SELECT w.task_id || '/' || w.step_name FROM waits w JOIN tasks t ON t.task_id = w.task_id
-        WHERE t.state IN {_ENDED}""",
+        WHERE t.state IN ('completed', 'failed', 'cancelled')""",
     "a step that has its outcome waits no more": """
         SELECT w.task_id || '/' || w.step_name FROM waits w JOIN checkpoints c
         ON c.task_id = w.task_id AND c.checkpoint_name = w.step_name""",

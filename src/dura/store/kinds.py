@@ -20,8 +20,38 @@ VERSION: Final = 1
 """The schema's version: `user_version` where the file is ours alone, and state key `dura.schema`/`version` anywhere."""
 
 COLUMNS_1_3_0: Final = {
-    "tasks": ["task_id", "task_name", "params", "state", "attempts", "max_attempts", "retry_strategy", "enqueue_at", "first_started_at", "last_attempt_run", "completed_payload", "terminal_at", "idempotency_key"],
-    "runs": ["run_id", "task_id", "attempt", "state", "claimed_by", "claim_expires_at", "available_at", "wake_event", "event_payload", "started_at", "completed_at", "failed_at", "result", "failure_reason", "priority"],
+    "tasks": [
+        "task_id",
+        "task_name",
+        "params",
+        "state",
+        "attempts",
+        "max_attempts",
+        "retry_strategy",
+        "enqueue_at",
+        "first_started_at",
+        "last_attempt_run",
+        "completed_payload",
+        "terminal_at",
+        "idempotency_key",
+    ],
+    "runs": [
+        "run_id",
+        "task_id",
+        "attempt",
+        "state",
+        "claimed_by",
+        "claim_expires_at",
+        "available_at",
+        "wake_event",
+        "event_payload",
+        "started_at",
+        "completed_at",
+        "failed_at",
+        "result",
+        "failure_reason",
+        "priority",
+    ],
     "checkpoints": ["task_id", "checkpoint_name", "state", "owner_run_id", "updated_at"],
     "events": ["event_name", "payload", "emitted_at"],
     "waits": ["run_id", "step_name", "task_id", "event_name", "timeout_at"],
@@ -87,7 +117,7 @@ def _version(connection: sqlite3.Connection) -> int:
     stated = int(row[0]) if row is not None and str(row[0]).isdigit() else 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         return stated
-    return max(stated, connection.execute("PRAGMA user_version").fetchone()[0])
+    return max(stated, int(connection.execute("PRAGMA user_version").fetchone()[0]))
 
 
 def refuse(found: Recognised, path: str) -> None:

@@ -60,6 +60,6 @@ def recent_failures(connection: sqlite3.Connection, limit: int) -> list[FailureI
             attempt=attempt,
             failed_at=failed_at,
             failure_reason=decode(reason),
-        )  # fmt: skip
+        )
         for run_id, task_id, name, attempt, failed_at, reason in rows
     ]

@@ -1,5 +1,7 @@
-"""Retention: old terminal tasks and events go, in transactions so short that no writer notices, and the pages they held
-go back to the file system a few at a time. Never VACUUM: it rewrites the whole file under the write lock.
+"""Retention: old terminal tasks and events go.
+
+They go in transactions so short that no writer notices, and the pages they held go back to the file system a few at a
+time. Never VACUUM: it rewrites the whole file under the write lock.
 
 A task goes once it has been terminal for longer than the retention. An event goes once it is older than the retention
 *and* than every live task, and no wait names it: what a task may still ask for is kept.
@@ -20,18 +22,28 @@ _EVENTS_A_BATCH: Final = 500
 _PAGES_A_BATCH: Final = 256
 """Free pages that one transaction gives back."""
 
+_REMOVALS: Final = (
+    "DELETE FROM waits WHERE task_id = ?",
+    "DELETE FROM checkpoints WHERE task_id = ?",
+    "DELETE FROM runs WHERE task_id = ?",
+    "DELETE FROM tasks WHERE task_id = ?",
+)
+
 
 def remove_tasks(tx: Transaction, cutoff: str) -> int:
     """Remove a batch of tasks that became terminal before `cutoff`. Returns how many; fewer than a batch: no more."""
     ids: list[tuple[str]] = []
     for state in TERMINAL:
         ids += tx.execute(
-            "SELECT task_id FROM tasks INDEXED BY tasks_terminal WHERE state = ? AND terminal_at < ? "
-            "ORDER BY terminal_at LIMIT ?",
+            """
+            SELECT task_id FROM tasks INDEXED BY tasks_terminal
+            WHERE state = ? AND state IN ('completed', 'failed', 'cancelled') AND terminal_at < ?
+            ORDER BY terminal_at LIMIT ?
+            """,
             (state, cutoff, TASKS_A_BATCH - len(ids)),
         ).fetchall()
-    for table in ("waits", "checkpoints", "runs", "tasks"):
-        tx.connection.executemany(f"DELETE FROM {table} WHERE task_id = ?", ids)
+    for statement in _REMOVALS:
+        tx.connection.executemany(statement, ids)
     return len(ids)
 
 
@@ -75,4 +87,4 @@ def free_pages(tx: Transaction) -> bool:
     """Give a batch of free pages back to the file system. Returns whether there are more (never on upgraded files)."""
     tx.execute(f"PRAGMA incremental_vacuum({_PAGES_A_BATCH})").fetchall()
     incremental = tx.execute("PRAGMA auto_vacuum").fetchone()[0] == 2
-    return incremental and tx.execute("PRAGMA freelist_count").fetchone()[0] > 0
+    return incremental and bool(tx.execute("PRAGMA freelist_count").fetchone()[0])

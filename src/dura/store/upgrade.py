@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from dura.clock import FOREVER
 from dura.store.counts import rebuild
 from dura.store.database import Transaction
 from dura.store.scripts import statements
@@ -62,8 +61,8 @@ _REPAIRS: Final = (
     ),
     (
         "made {n} sleeping run(s) pending that nothing would have woken",
-        f"""UPDATE runs SET state = 'pending', wake_event = NULL
-            WHERE state = 'sleeping' AND available_at >= '{FOREVER}' AND NOT EXISTS (
+        """UPDATE runs SET state = 'pending', wake_event = NULL
+            WHERE state = 'sleeping' AND available_at >= '9999-12-31T23:59:59.999999+00:00' AND NOT EXISTS (
                 SELECT 1 FROM waits w WHERE w.run_id = runs.run_id AND w.event_name = runs.wake_event)""",
     ),
     (

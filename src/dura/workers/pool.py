@@ -1,0 +1,178 @@
+"""A pool of workers, from its start to the end of its drain.
+
+    running ──first SIGINT or SIGTERM, or stop_event──▶ draining: no claim any more, runs in hand are finished
+    draining ──all finished──▶ stopped          ──grace over──▶ stopped, leaving threads behind
+    draining ──second signal──▶ SystemExit
+
+What is still in hand when the process ends is given back as its last act: due at once, no attempt charged. Only a process
+that is killed outright leaves its runs to their leases.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from dura.checks import names, seconds, whole
+from dura.engine import DurableEngine
+from dura.errors import InvalidValue
+from dura.health import Heartbeat
+from dura.workers.executor import Handler
+from dura.workers.wakeup import Wakeup
+from dura.workers.worker import Terms, Worker, default_worker_id
+
+logger = logging.getLogger("dura.workers")
+
+SHUTDOWN_GRACE_SECONDS: Final = 10.0
+"""How long a drain waits for runs in hand by default."""
+
+_TICK: Final = 0.05
+_REPORT_SECONDS: Final = 2.0
+
+
+class _Signals:
+    """Counts the signals that ask for an end. The handler only counts: it may run between any two instructions."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.latest = 0
+
+    def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the handler's signature
+        self.count += 1
+        self.latest = number
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Catch SIGINT and SIGTERM inside the block, and put back whatever caught them before."""
+        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def run_workers(
+    engine: DurableEngine,
+    *,
+    handlers: Mapping[str, Handler],
+    worker_count: int,
+    heartbeat: Heartbeat | None = None,
+    handle_signals: bool = True,
+    lanes: Sequence[tuple[int, int]] | None = None,
+    claim_timeout_secs: float = 120,
+    poll_interval: float = 1.0,
+    queues: Sequence[str] | None = None,
+    shutdown_grace_secs: float = SHUTDOWN_GRACE_SECONDS,
+    stop_event: threading.Event | None = None,
+) -> None:
+    """Run a pool of worker threads until it is told to stop, then drain it.
+
+    Args:
+        engine: The store. Its connections are closed at the end.
+        handlers: Task names to handlers; tasks of other names are left to other workers.
+        worker_count: How many workers, lanes included.
+        heartbeat: Beaten by every worker at every turn of its loop.
+        handle_signals: Whether SIGINT and SIGTERM stop the pool: the first drains, a second one ends the process. Needs
+            the main thread. What caught the signals before is put back at the end.
+        lanes: `(max_priority, count)` pairs: so many of the workers claim only runs of at most that priority.
+        claim_timeout_secs: The lease's length, in seconds: longer than any step without `extend_claim`.
+        poll_interval: The longest wait between two looks, in seconds; work made due by a commit is noticed at once.
+        queues: Only runs of these queues; by default of any.
+        shutdown_grace_secs: How long a drain waits for runs in hand, in seconds.
+        stop_event: Stops the pool when set, from any thread.
+
+    Raises:
+        InvalidValue: An argument is out of range.
+        SystemExit: A second signal came; the code is 128 plus its number.
+    """
+    seconds(claim_timeout_secs, "claim_timeout_secs", positive=True)
+    seconds(poll_interval, "poll_interval", positive=True)
+    if seconds(shutdown_grace_secs, "shutdown_grace_secs") < 0:
+        raise InvalidValue(f"shutdown_grace_secs must be 0 or more, not {shutdown_grace_secs!r}")
+    terms = Terms(
+        engine=engine,
+        handlers=handlers,
+        stop_event=stop_event if stop_event is not None else threading.Event(),
+        heartbeat=heartbeat,
+        claim_timeout_secs=claim_timeout_secs,
+        poll_interval=poll_interval,
+        queues=None if queues is None else names(tuple(queues), "queues"),
+    )
+    priorities = _priorities(whole(worker_count, "worker_count", least=1), lanes or ())
+    workers = [
+        Worker(terms, worker_id=default_worker_id(f"worker_{number}"), max_priority=max_priority)
+        for number, max_priority in enumerate(priorities)
+    ]
+    signals = _Signals()
+    if handle_signals:
+        with signals.caught():
+            _run(terms, workers, signals, shutdown_grace_secs)
+    else:
+        _run(terms, workers, signals, shutdown_grace_secs)
+
+
+def _priorities(worker_count: int, lanes: Sequence[tuple[int, int]]) -> list[int | None]:
+    """Each worker's highest priority, lanes first; None for no limit."""
+    priorities: list[int | None] = []
+    for max_priority, count in lanes:
+        whole(max_priority, "a lane's max_priority")
+        priorities += [max_priority] * whole(count, "a lane's count", least=0)
+    if len(priorities) > worker_count:
+        raise InvalidValue(
+            f"the lanes ask for {len(priorities)} workers, more than worker_count={worker_count}"
+        )
+    return priorities + [None] * (worker_count - len(priorities))
+
+
+def _run(terms: Terms, workers: list[Worker], signals: _Signals, grace: float) -> None:
+    try:
+        with Wakeup(terms.engine, terms.stop_event) as wakeup:
+            threads = [
+                threading.Thread(target=worker.run, args=(wakeup,), name=f"dura-worker-{number}", daemon=True)
+                for number, worker in enumerate(workers)
+            ]
+            for thread in threads:
+                thread.start()
+            logger.info("%d workers on %s", len(workers), terms.engine.db_path)
+            try:
+                while not terms.stop_event.wait(_TICK) and not signals.count:
+                    pass
+            finally:
+                terms.stop_event.set()
+            _drain(workers, threads, signals, grace)
+    finally:
+        terms.engine.close()
+
+
+def _drain(workers: list[Worker], threads: list[threading.Thread], signals: _Signals, grace: float) -> None:
+    """Wait for the runs in hand, saying which, until they are done, the grace is over, or a second signal comes."""
+    deadline = time.monotonic() + grace
+    next_report = time.monotonic()
+    while any(thread.is_alive() for thread in threads):
+        now = time.monotonic()
+        in_hand = [task for worker in workers if (task := worker.task) is not None]
+        if signals.count > 1 or now >= deadline:
+            atexit.register(_give_back, workers)
+            why = "a second signal came" if signals.count > 1 else f"the grace of {grace:g} s is over"
+            logger.warning("%s; %d runs in hand are given back when the process ends", why, len(in_hand))
+            if signals.count > 1:
+                raise SystemExit(128 + signals.latest)
+            return
+        if now >= next_report:
+            names_in_hand = ", ".join(f"{task.name} {task.task_id}" for task in in_hand) or "none"
+            logger.info("draining, %.0f s left; runs in hand: %s", deadline - now, names_in_hand)
+            next_report = now + _REPORT_SECONDS
+        next(thread for thread in threads if thread.is_alive()).join(_TICK)
+
+
+def _give_back(workers: list[Worker]) -> None:
+    for worker in workers:
+        worker.give_back()
