@@ -9,7 +9,7 @@ from dura.checks import name, own_name
 from dura.codec import decode, encode
 from dura.engine.opened import OpenedStore
 from dura.store import state
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 
 
 class StateCalls(OpenedStore):
@@ -85,4 +85,4 @@ class StateCalls(OpenedStore):
             state.put(tx, namespace, [(key, value)])
             return value
 
-        return decode(self.database.write(operation))
+        return decode(self.database.write(operation, alone=True))

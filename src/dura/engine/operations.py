@@ -14,7 +14,7 @@ from dura.records import Emitted, TaskRef
 from dura.states import State
 from dura.store import audit, events, operate
 from dura.store.audit import Actor
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 from dura.store.operate import Seen
 
 

@@ -22,6 +22,9 @@ from dura.store.spawn import Spawn, spawn
 class TaskCalls(OpenedStore):
     """Spawning, claiming and settling."""
 
+    _claimed_lately = False
+    """Whether the latest claim found a run: then there are likely more, and looking first would be for nothing."""
+
     def spawn_task(
         self,
         *,
@@ -107,10 +110,13 @@ class TaskCalls(OpenedStore):
             queues=names(queue if queue is None or isinstance(queue, str) else tuple(queue), "queue"),
             max_priority=None if max_priority is None else whole(max_priority, "max_priority"),
         )
-        now = self.database.now()
-        if not self.database.read(lambda connection: claiming.anything_due(connection, now, wanted)):
-            return None
-        return self.database.write(lambda tx: claiming.claim(tx, wanted))
+        if not self._claimed_lately:
+            now = self.database.now()
+            if not self.database.read(lambda connection: claiming.anything_due(connection, now, wanted)):
+                return None
+        task = self.database.write(lambda tx: claiming.claim(tx, wanted))
+        self._claimed_lately = task is not None
+        return task
 
     def seconds_until_due(self) -> float | None:
         """Seconds until the next sleeper is due or the next lease runs out, below zero if overdue; None if neither."""

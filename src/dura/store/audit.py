@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dura.ids import new_id
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 from dura.store.state import put
 
 NAMESPACE: Final = "dura.audit"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dura.errors import LeaseLost, TaskCancelledError, TaskNotFound
 from dura.states import LIVE, State
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 from dura.store.settle import check_claim
 
 

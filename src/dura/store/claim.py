@@ -24,7 +24,7 @@ from typing import Final
 from dura.clock import later
 from dura.codec import decode
 from dura.records import ClaimedTask
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 from dura.store.events import finish_wakes
 from dura.store.settle import Held, fail_held
 

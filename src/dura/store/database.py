@@ -1,9 +1,9 @@
 """The door to the file: one connection a thread, one transaction at a time, and nothing open across a fork.
 
 Every mutation is an operation, a function of a `Transaction`, that runs between BEGIN IMMEDIATE and COMMIT; the caller
-returns only after that commit. `now` is read once, after the write lock is held, so that no lease is born expired in a
-queue. A call made while the same thread's operation is open (from `update_state`'s function) joins that transaction in a
-savepoint.
+returns only after that commit. Whoever is at the front of the line (`door`) commits for all who wait. `now` is read once
+an operation, after the write lock is held, so that no lease is born expired in a queue. A call made while the same
+thread's operation is open (from `update_state`'s function) joins that transaction in a savepoint.
 
 A connection must not cross a fork: the child would inherit SQLite's belief that locks are held which the kernel gave to
 the parent alone. So a fork waits for running operations, closes every idle connection, and lets both sides reopen. One
@@ -14,85 +14,34 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
+import time
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 from dura.clock import Clock, to_text
-from dura.errors import CommitUnknown, StoreBusy, StoreError, StoreNotFound
-from dura.store.faults import faults_named
-from dura.store.turns import Turns
+from dura.errors import CommitUnknown, StoreBusy, StoreError
+from dura.store.connections import Connections, Link, Transaction
+from dura.store.door import Door, Ticket
+from dura.store.faults import faults_named, translate
 
 R = TypeVar("R")
 
-_JOURNAL_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes to which the write-ahead log is cut back once a checkpoint has emptied it."""
+_LONGEST_BATCH: Final = 0.02
+"""Seconds after which a leader commits what it has; those who wait behind come next."""
 
 _FORK_PATIENCE: Final = 5.0
 """Seconds that a fork waits for running operations."""
 
 
-class Transaction:
-    """An open write transaction, as operations see it."""
-
-    __slots__ = ("announces", "connection", "execute", "now")
-
-    def __init__(self, connection: sqlite3.Connection, now: str) -> None:
-        self.connection = connection
-        self.execute = connection.execute
-        self.now = now
-        """The time of the operation, in the store's format."""
-        self.announces = False
-        """Set by operations that make work due; idle workers are told after the commit."""
-
-    def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
-        """Execute a statement and return how many rows it changed."""
-        return self.execute(sql, values).rowcount
-
-
-class _Link:
-    """A thread's connection. `busy` is held while it is in use."""
-
-    __slots__ = ("busy", "connection", "identity", "thread", "transaction")
-
-    def __init__(self, thread: threading.Thread) -> None:
-        self.thread = weakref.ref(thread)
-        self.busy = threading.RLock()
-        self.connection: sqlite3.Connection | None = None
-        self.identity: tuple[int, int] | None = None
-        """Device and inode of the file that the connection opened."""
-        self.transaction: Transaction | None = None
-
-    def orphaned(self) -> bool:
-        thread = self.thread()
-        return thread is None or not thread.is_alive()
-
-    def disconnect(self) -> None:
-        with self.busy:
-            if self.connection is not None:
-                self.connection.close()
-                self.connection = None
-
-
-def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection:
-    """Open a connection in autocommit mode.
-
-    Args:
-        path: The file.
-        mode: `rw` (the file must exist) or `rwc` (it may be made).
-        busy_timeout_ms: How long SQLite waits for other processes' locks, in milliseconds.
-    """
-    return sqlite3.connect(
-        f"file:{quote(os.path.abspath(path))}?mode={mode}",
-        uri=True,
-        isolation_level=None,
-        timeout=busy_timeout_ms / 1000,
-        check_same_thread=False,
-        cached_statements=256,
-    )
+def _settle(batch: list[Ticket[Any]], error: Exception | None = None) -> None:
+    """Let every caller of the batch go on, with the error if there is one."""
+    for ticket in batch:
+        if error is not None:
+            ticket.error = error
+        ticket.settled = True
+        ticket.gate.release()
 
 
 class Database:
@@ -109,19 +58,25 @@ class Database:
         _databases.add(self)
 
     def _reset(self) -> None:
-        self._local = threading.local()
-        self._links: list[_Link] = []
-        self._links_lock = threading.Lock()
-        self._turns = Turns()
+        self._connections = Connections(
+            self.path, busy_timeout_ms=self._busy_timeout_ms, synchronous=self._synchronous
+        )
+        self._door = Door()
 
     def now(self) -> str:
         """The clock's time, in the store's format."""
         return to_text(self._clock())
 
-    # --- operations ---------------------------------------------------------------------------------------------------
+    def write(self, operation: Callable[[Transaction], R], *, alone: bool = False) -> R:
+        """Run an operation in a transaction and return its result once it is committed.
 
-    def write(self, operation: Callable[[Transaction], R]) -> R:
-        """Run an operation in a transaction of its own and return its result once it is committed.
+        The transaction may hold other threads' operations too, each in a savepoint: what one of them does wrong undoes
+        itself alone.
+
+        Args:
+            operation: Works on the transaction it is given. It may run on another thread, and again if the commit
+                fails, so it reads no context and runs no user's code, unless `alone`.
+            alone: Run it on this thread, in a transaction of its own.
 
         Raises:
             StoreBusy: The lock could not be had within the busy timeout.
@@ -129,42 +84,108 @@ class Database:
             CommitUnknown: The disk failed during the commit.
             Exception: Whatever the operation raised; its changes are rolled back.
         """
-        link = self._link()
+        link = self._connections.link()
         if link.transaction is not None:
             return self._join(link.transaction, operation)
-        if not self._turns.take(self._busy_timeout_ms / 1000):
+        ticket = Ticket(operation, alone=alone)
+        try:
+            if self._door.enter(ticket, self._busy_timeout_ms / 1000):
+                self._lead(link, ticket)
+        except TimeoutError:
             raise StoreBusy(
                 f"{self.path}: other threads of this process kept the write lock for {self._busy_timeout_ms} ms. "
                 "Nothing was written; try again, or raise busy_timeout_ms.",
                 path=self.path,
-            )
-        try:
-            with link.busy, faults_named(self.path):
-                transaction, result = self._run(link, operation)
+            ) from None
         finally:
-            self._turns.give()
-        if transaction.announces:
-            for listener in tuple(self.listeners):
-                listener()
-        return result
+            self._door.leave(ticket)
+        return ticket.outcome()
 
     def read(self, query: Callable[[sqlite3.Connection], R]) -> R:
         """Run a query on the calling thread's connection, seeing what its open operation has changed."""
-        link = self._link()
+        link = self._connections.link()
         with link.busy, faults_named(self.path):
-            return query(self._connection(link))
+            return query(self._connections.open(link))
 
     def version(self) -> int:
         """A number that differs once another connection has committed; for the calling thread to compare over time."""
         return self.read(lambda connection: int(connection.execute("PRAGMA data_version").fetchone()[0]))
 
-    def _run(self, link: _Link, operation: Callable[[Transaction], R]) -> tuple[Transaction, R]:
-        connection = self._connection(link)
+    def _lead(self, link: Link, first: Ticket[Any]) -> None:
+        """Run the leader's operation and those of its company, and settle all their tickets."""
+        batch = [first]
+        with link.busy:
+            try:
+                self._commit_together(link, batch)
+            except CommitUnknown as error:
+                _settle(batch, error)
+            except (sqlite3.Error, StoreError) as error:
+                if len(batch) == 1:
+                    _settle(batch, self._named(error))
+                else:
+                    # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
+                    for ticket in batch:
+                        self._commit_one(link, ticket)
+            except BaseException:
+                self._door.put_back(batch[1:])
+                raise
+        if any(ticket.announces for ticket in batch):
+            for listener in tuple(self.listeners):
+                listener()
+
+    def _commit_together(self, link: Link, batch: list[Ticket[Any]]) -> None:
+        """One transaction for the batch, which grows by those who wait once the lock is held."""
+        with self._transaction(link) as transaction:
+            first = batch[0]
+            if not first.alone:
+                batch += self._door.company()
+            if len(batch) == 1:
+                self._call(first, transaction)
+            else:
+                began = time.monotonic()
+                for number, ticket in enumerate(batch):
+                    if time.monotonic() - began > _LONGEST_BATCH:
+                        self._door.put_back(batch[number:])
+                        del batch[number:]
+                        break
+                    self._call_in_savepoint(ticket, transaction)
+        _settle(batch)
+
+    def _commit_one(self, link: Link, ticket: Ticket[Any]) -> None:
+        ticket.error = None
+        try:
+            with self._transaction(link) as transaction:
+                ticket.result = ticket.operation(transaction)
+                ticket.announces = transaction.announces
+        except Exception as error:  # noqa: BLE001 - it is the caller's, who raises it
+            ticket.error = self._named(error)
+        _settle([ticket])
+
+    def _call(self, ticket: Ticket[Any], transaction: Transaction) -> None:
+        transaction.announces = False
+        ticket.result = ticket.operation(transaction)
+        ticket.announces = transaction.announces
+
+    def _call_in_savepoint(self, ticket: Ticket[Any], transaction: Transaction) -> None:
+        transaction.execute("SAVEPOINT operation")
+        transaction.now = self.now()
+        try:
+            self._call(ticket, transaction)
+        except Exception as error:
+            if not transaction.connection.in_transaction:
+                raise
+            transaction.execute("ROLLBACK TO operation")
+            ticket.error = self._named(error)
+        transaction.execute("RELEASE operation")
+
+    @contextmanager
+    def _transaction(self, link: Link) -> Iterator[Transaction]:
+        connection = self._connections.open(link)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            self._check_identity(link)
-            transaction = link.transaction = Transaction(connection, self.now())
-            result = operation(transaction)
+            self._connections.check_identity(link)
+            link.transaction = Transaction(connection, self.now())
+            yield link.transaction
             self._commit(connection)
         except BaseException:
             # SQLite ends the transaction by itself after a full disk or an I/O error.
@@ -173,7 +194,6 @@ class Database:
             raise
         finally:
             link.transaction = None
-        return transaction, result
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:
@@ -201,71 +221,20 @@ class Database:
         outer.announces |= transaction.announces
         return result
 
-    # --- connections --------------------------------------------------------------------------------------------------
-
-    def _link(self) -> _Link:
-        link: _Link | None = getattr(self._local, "link", None)
-        if link is None:
-            link = self._local.link = _Link(threading.current_thread())
-            with self._links_lock:
-                self._links.append(link)
-            self._drop_orphans()
-        return link
-
-    def _connection(self, link: _Link) -> sqlite3.Connection:
-        if link.connection is None:
-            connection = connect(self.path, mode="rw", busy_timeout_ms=self._busy_timeout_ms)
-            connection.execute(f"PRAGMA synchronous={self._synchronous}")
-            connection.execute(f"PRAGMA journal_size_limit={_JOURNAL_LIMIT}")
-            found = os.stat(self.path)
-            link.identity = (found.st_dev, found.st_ino)
-            link.connection = connection
-        return link.connection
-
-    def _check_identity(self, link: _Link) -> None:
-        """Refuse to write into a file that is no longer at its path: what it took would be lost."""
-        try:
-            found = os.stat(self.path)
-        except OSError as error:
-            raise StoreNotFound(
-                f"{self.path}: the store was deleted while it was open ({error.strerror}). Nothing was written; "
-                "restore the file, or stop and open a new engine to begin a new store.",
-                path=self.path,
-            ) from error
-        if link.identity != (found.st_dev, found.st_ino):
-            raise StoreError(
-                f"{self.path}: the store was replaced by another file while it was open. Nothing was written; "
-                "close this engine and open a new one.",
-                path=self.path,
-            )
-
-    def _drop_orphans(self) -> None:
-        """Close connections whose threads have ended; nobody else will."""
-        with self._links_lock:
-            orphans = [link for link in self._links if link.orphaned()]
-            self._links = [link for link in self._links if link not in orphans]
-        for link in orphans:
-            link.disconnect()
+    def _named(self, error: Exception) -> Exception:
+        return translate(error, self.path) if isinstance(error, sqlite3.Error) else error
 
     def close(self) -> None:
-        """Close the calling thread's connection; it opens again when used again.
-
-        The last connection to close empties the write-ahead log and removes it, so connections of threads that have
-        ended are closed first.
-        """
-        self._drop_orphans()
-        link: _Link | None = getattr(self._local, "link", None)
-        if link is not None and link.transaction is None:
-            with faults_named(self.path):
-                link.disconnect()
-
-    # --- forks --------------------------------------------------------------------------------------------------------
+        """Close the calling thread's connection; it opens again when used again."""
+        self._connections.close()
 
     def before_fork(self) -> Callable[[], None]:
         """Close what is idle; returns what the parent does afterwards."""
-        forks_inside_operation = self._link().transaction is not None
-        taken = not forks_inside_operation and self._turns.take(_FORK_PATIENCE)
-        held = [link for link in self._links if link.busy.acquire(timeout=_FORK_PATIENCE)]
+        ticket: Ticket[None] = Ticket(lambda _: None, alone=True)
+        if self._connections.link().transaction is None:
+            with suppress(TimeoutError):
+                self._door.enter(ticket, _FORK_PATIENCE)
+        held = [link for link in self._connections.all() if link.busy.acquire(timeout=_FORK_PATIENCE)]
         for link in held:
             if link.transaction is None and link.connection is not None:
                 with suppress(sqlite3.Error):
@@ -275,20 +244,19 @@ class Database:
         def resume() -> None:
             for link in held:
                 link.busy.release()
-            if taken:
-                self._turns.give()
+            self._door.leave(ticket)
 
         return resume
 
     def after_fork_in_child(self) -> None:
         """Begin anew; what could not be closed is kept from the garbage collector, which would close it."""
-        _inherited.extend(link for link in self._links if link.connection is not None)
+        _inherited.extend(link for link in self._connections.all() if link.connection is not None)
         self.listeners.clear()
         self._reset()
 
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
-_inherited: list[_Link] = []
+_inherited: list[Link] = []
 _resumptions: list[Callable[[], None]] = []
 
 

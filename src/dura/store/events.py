@@ -22,7 +22,7 @@ from dura.clock import FOREVER, later
 from dura.errors import InvalidValue, StepConflict
 from dura.states import SleepCause
 from dura.store.checkpoints import Stored, peek, write
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 from dura.store.settle import held
 
 SLEEP_EVENT: Final = "dura.sleep"

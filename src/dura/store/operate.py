@@ -12,7 +12,7 @@ from dura.clock import later, seconds_between
 from dura.errors import ActionRefused, TaskNotFound
 from dura.records import TaskRef
 from dura.states import TERMINAL, WAKEABLE, State
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 from dura.store.settle import Held, held, new_attempt
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from dura.states import TERMINAL
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 
 TASKS_A_BATCH: Final = 100
 """Tasks that one transaction removes with all that belongs to them."""

@@ -6,7 +6,8 @@ import os
 import sqlite3
 
 from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade, StoreNotFound
-from dura.store.database import Database, Transaction, connect
+from dura.store.connections import Transaction, connect
+from dura.store.database import Database
 from dura.store.faults import faults_named
 from dura.store.kinds import APPLICATION_ID, VERSION, Kind, recognise, refuse
 from dura.store.scripts import statements

@@ -20,7 +20,7 @@ from dura.errors import InvalidRunState, InvalidValue, LeaseLost, TaskCancelledE
 from dura.ids import new_id
 from dura.retry import deferral_seconds, next_delay
 from dura.states import SleepCause, State
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 
 _UNREADABLE_STRATEGY_DELAY: Final = 30.0
 """Seconds before the next attempt of a task whose stored strategy cannot be read."""

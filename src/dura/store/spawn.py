@@ -8,7 +8,7 @@ from dura.clock import later
 from dura.ids import new_id
 from dura.records import TaskRef
 from dura.states import SleepCause, State
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from dura.store.database import Transaction
+from dura.store.connections import Transaction
 
 
 def get(connection: sqlite3.Connection, namespace: str, key: str) -> str | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from dura.store.connections import Transaction
 from dura.store.counts import rebuild
-from dura.store.database import Transaction
 from dura.store.scripts import statements
 
 _NEW_COLUMNS: Final = (

@@ -1,0 +1,151 @@
+"""Connections to the file: one a thread, opened when first used, closed with its thread."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from typing import Any, Final
+from urllib.parse import quote
+
+from dura.errors import StoreError, StoreNotFound
+from dura.store.faults import faults_named
+
+_JOURNAL_LIMIT: Final = 64 * 1024 * 1024
+"""Bytes to which the write-ahead log is cut back once a checkpoint has emptied it."""
+
+
+class Transaction:
+    """An open write transaction, as operations see it."""
+
+    __slots__ = ("announces", "connection", "execute", "now")
+
+    def __init__(self, connection: sqlite3.Connection, now: str) -> None:
+        self.connection = connection
+        self.execute = connection.execute
+        self.now = now
+        """The time of the operation, in the store's format."""
+        self.announces = False
+        """Set by operations that make work due; idle workers are told after the commit."""
+
+    def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
+        """Execute a statement and return how many rows it changed."""
+        return self.execute(sql, values).rowcount
+
+
+class Link:
+    """A thread's connection. `busy` is held while it is in use."""
+
+    __slots__ = ("busy", "connection", "identity", "thread", "transaction")
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self.thread = weakref.ref(thread)
+        self.busy = threading.RLock()
+        self.connection: sqlite3.Connection | None = None
+        self.identity: tuple[int, int] | None = None
+        """Device and inode of the file that the connection opened."""
+        self.transaction: Transaction | None = None
+
+    def orphaned(self) -> bool:
+        """Whether the thread has ended."""
+        thread = self.thread()
+        return thread is None or not thread.is_alive()
+
+    def disconnect(self) -> None:
+        """Close the connection, if there is one."""
+        with self.busy:
+            if self.connection is not None:
+                self.connection.close()
+                self.connection = None
+
+
+def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection:
+    """Open a connection in autocommit mode.
+
+    Args:
+        path: The file.
+        mode: `rw` (the file must exist) or `rwc` (it may be made).
+        busy_timeout_ms: How long SQLite waits for other processes' locks, in milliseconds.
+    """
+    return sqlite3.connect(
+        f"file:{quote(os.path.abspath(path))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        timeout=busy_timeout_ms / 1000,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+
+
+class Connections:
+    """All connections of one process to one file."""
+
+    def __init__(self, path: str, *, busy_timeout_ms: int, synchronous: str) -> None:
+        self._path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        self._synchronous = synchronous
+        self._local = threading.local()
+        self._links: list[Link] = []
+        self._links_lock = threading.Lock()
+
+    def all(self) -> list[Link]:
+        """Every link there is, whether connected or not."""
+        with self._links_lock:
+            return list(self._links)
+
+    def link(self) -> Link:
+        link: Link | None = getattr(self._local, "link", None)
+        if link is None:
+            link = self._local.link = Link(threading.current_thread())
+            with self._links_lock:
+                self._links.append(link)
+            self._drop_orphans()
+        return link
+
+    def open(self, link: Link) -> sqlite3.Connection:
+        if link.connection is None:
+            connection = connect(self._path, mode="rw", busy_timeout_ms=self._busy_timeout_ms)
+            connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            connection.execute(f"PRAGMA journal_size_limit={_JOURNAL_LIMIT}")
+            found = os.stat(self._path)
+            link.identity = (found.st_dev, found.st_ino)
+            link.connection = connection
+        return link.connection
+
+    def check_identity(self, link: Link) -> None:
+        """Refuse to write into a file that is no longer at its path: what it took would be lost."""
+        try:
+            found = os.stat(self._path)
+        except OSError as error:
+            raise StoreNotFound(
+                f"{self._path}: the store was deleted while it was open ({error.strerror}). Nothing was written; "
+                "restore the file, or stop and open a new engine to begin a new store.",
+                path=self._path,
+            ) from error
+        if link.identity != (found.st_dev, found.st_ino):
+            raise StoreError(
+                f"{self._path}: the store was replaced by another file while it was open. Nothing was written; "
+                "close this engine and open a new one.",
+                path=self._path,
+            )
+
+    def _drop_orphans(self) -> None:
+        """Close connections whose threads have ended; nobody else will."""
+        with self._links_lock:
+            orphans = [link for link in self._links if link.orphaned()]
+            self._links = [link for link in self._links if link not in orphans]
+        for link in orphans:
+            link.disconnect()
+
+    def close(self) -> None:
+        """Close the calling thread's connection; it opens again when used again.
+
+        The last connection to close empties the write-ahead log and removes it, so connections of threads that have
+        ended are closed first.
+        """
+        self._drop_orphans()
+        link: Link | None = getattr(self._local, "link", None)
+        if link is not None and link.transaction is None:
+            with faults_named(self._path):
+                link.disconnect()
