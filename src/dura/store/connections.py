@@ -95,6 +95,7 @@ class Connections:
             return list(self._links)
 
     def link(self) -> Link:
+        """The calling thread's link."""
         link: Link | None = getattr(self._local, "link", None)
         if link is None:
             link = self._local.link = Link(threading.current_thread())
@@ -104,6 +105,7 @@ class Connections:
         return link
 
     def open(self, link: Link) -> sqlite3.Connection:
+        """The link's connection, opened if it is not."""
         if link.connection is None:
             connection = connect(self._path, mode="rw", busy_timeout_ms=self._busy_timeout_ms)
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
