@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dura import DurableEngine
+from dura import ClaimedTask, DurableEngine
 
 
 class ManualClock:
@@ -50,3 +53,46 @@ def wait_until(condition: Callable[[], object], *, within: float = 20.0) -> None
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.01)
+
+
+def claim(engine: DurableEngine, **wanted: Any) -> ClaimedTask:
+    """Claim the best run, which has to be there."""
+    task = engine.claim_task(**{"worker_id": "w1", **wanted})
+    assert task is not None, "nothing to claim"
+    return task
+
+
+def started(engine: DurableEngine, *, lease: float = 60, **spawn: Any) -> ClaimedTask:
+    """Spawn a task and claim it; nothing else may be claimable."""
+    ref = engine.spawn_task(**{"name": "job", "params": None, **spawn})
+    task = claim(engine, timeout_secs=lease)
+    assert task.run_id == ref.run_id, "another run was claimable"
+    return task
+
+
+@contextmanager
+def plain(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection of the standard library to the file, in autocommit mode: what anyone else may do to a store."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=20)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def rows(path: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """What a statement finds in the file, read beside the engine."""
+    with plain(path) as connection:
+        return connection.execute(sql, values).fetchall()
+
+
+TABLES = ("tasks", "runs", "checkpoints", "events", "waits", "state")
+
+
+def dump(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of the six tables, to compare before and after."""
+    with plain(path) as connection:
+        return {
+            table: connection.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid").fetchall()
+            for table in TABLES
+        }

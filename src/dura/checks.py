@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 
 from dura.errors import InvalidValue
 
@@ -12,6 +12,17 @@ RESERVED = "dura."
 _LARGEST = 2**63 - 1
 """The largest integer that SQLite keeps."""
 
+_LONGEST = sys.float_info.max
+"""The largest number of seconds; an int may be larger than any float."""
+
+
+def _shown(value: object) -> str:
+    """A wrong value for a message: not too long, and also if it cannot be shown."""
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # noqa: BLE001 - a user's __repr__ may raise anything, and so does that of a very large int
+        return f"a value of type {type(value).__name__}"
+
 
 def name(value: str, what: str) -> str:
     """Check a name (of a task, step, queue, event, namespace or worker): non-empty text that UTF-8 can hold.
@@ -20,13 +31,13 @@ def name(value: str, what: str) -> str:
         InvalidValue: It is no text, empty, or holds a lone surrogate.
     """
     if not isinstance(value, str):
-        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {value!r}")
+        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {_shown(value)}")
     if not value:
         raise InvalidValue(f"{what} must not be empty")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidValue(f"{what} is no valid Unicode text: {value!r}") from error
+        raise InvalidValue(f"{what} is no valid Unicode text: {_shown(value)}") from error
     return value
 
 
@@ -38,7 +49,7 @@ def own_name(value: str, what: str) -> str:
     """
     if name(value, what).startswith(RESERVED):
         raise InvalidValue(
-            f"{what} must not begin with {RESERVED!r}, which is reserved for the engine: {value!r}"
+            f"{what} must not begin with {RESERVED!r}, which is reserved for the engine: {_shown(value)}"
         )
     return value
 
@@ -54,10 +65,10 @@ def seconds(value: float, what: str, *, positive: bool = False) -> float:
     Raises:
         InvalidValue: It is no number, not finite, or not above zero.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidValue(f"{what} must be a finite number of seconds, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_LONGEST <= value <= _LONGEST:
+        raise InvalidValue(f"{what} must be a finite number of seconds, not {_shown(value)}")
     if positive and value <= 0:
-        raise InvalidValue(f"{what} must be > 0 seconds, not {value!r}")
+        raise InvalidValue(f"{what} must be > 0 seconds, not {_shown(value)}")
     return value
 
 
@@ -68,11 +79,11 @@ def whole(value: int, what: str, *, least: int | None = None) -> int:
         InvalidValue: It is no int, or out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidValue(f"{what} must be a whole number, not {value!r}")
+        raise InvalidValue(f"{what} must be a whole number, not {_shown(value)}")
     if not -_LARGEST - 1 <= value <= _LARGEST:
-        raise InvalidValue(f"{what} does not fit 64 bits: {value!r}")
+        raise InvalidValue(f"{what} does not fit 64 bits: {_shown(value)}")
     if least is not None and value < least:
-        raise InvalidValue(f"{what} must be {least} or more, not {value!r}")
+        raise InvalidValue(f"{what} must be {least} or more, not {_shown(value)}")
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -57,8 +58,8 @@ class RetryStrategy:
         if self.max_seconds is not None:
             numbers["max_seconds"] = self.max_seconds
         for field, value in numbers.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise InvalidValue(f"{field} must be a finite number, not {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+                raise InvalidValue(f"{field} must be a finite number, not {value!r:.50}")
         if self.base_seconds < 0:
             raise InvalidValue(f"base_seconds must be 0 or more, not {self.base_seconds!r}")
         if self.factor <= 0:
@@ -83,6 +84,11 @@ class RetryStrategy:
         return asdict(self)
 
 
+def _finite(value: float) -> bool:
+    """Whether a number is finite as a float too; `math.isfinite` raises for a larger int."""
+    return -sys.float_info.max <= value <= sys.float_info.max
+
+
 def delay_seconds(
     strategy: Mapping[str, Any] | None,
     failed_attempt: int,
@@ -99,22 +105,29 @@ def delay_seconds(
     Raises:
         InvalidValue: A strategy stored by other software is not one of ours.
     """
-    if not strategy:
+    if strategy is None:
         return 0.0
     try:
         checked = RetryStrategy(**strategy)
     except TypeError as error:
-        raise InvalidValue(f"the stored retry strategy {dict(strategy)!r} cannot be read: {error}") from error
+        raise InvalidValue(f"the stored retry strategy {strategy!r} cannot be read: {error}") from error
     if checked.kind == "none":
         return 0.0
-    delay, ceiling = checked.base_seconds, checked.max_seconds
+    delay = float(checked.base_seconds)
+    ceiling = math.inf if checked.max_seconds is None else float(checked.max_seconds)
     if checked.kind == "exponential":
-        ceiling = ceiling if ceiling is not None else checked.base_seconds * _DEFAULT_CEILING
-        # The power overflows a float near the 1024th attempt; past the ceiling all powers are the same delay.
-        steps_to_ceiling = math.ceil(math.log(ceiling / checked.base_seconds, checked.factor))
-        delay *= checked.factor ** min(max(failed_attempt - 1, 0), steps_to_ceiling)
-    delay += spread(0.0, checked.jitter_factor * delay)
-    return delay if ceiling is None else min(delay, ceiling)
+        if checked.max_seconds is None:
+            ceiling = delay * _DEFAULT_CEILING
+        delay = min(delay * _power(checked.factor, failed_attempt - 1), ceiling)
+    return min(delay + spread(0.0, min(checked.jitter_factor * delay, sys.float_info.max)), ceiling)
+
+
+def _power(factor: float, exponent: int) -> float:
+    """`factor ** exponent`, infinite where that is more than a float holds (for 2.0, from the 1024th power on)."""
+    try:
+        return float(factor) ** max(exponent, 0)
+    except OverflowError:
+        return math.inf
 
 
 def next_delay(strategy: Mapping[str, Any] | None, failed_attempt: int, max_attempts: int | None) -> float:
