@@ -199,6 +199,7 @@ class Reader:
         )
         try:
             connection.text_factory = _text
+            connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA temp_store=MEMORY")
             # Makes SQLite open the file and its log now, where the caller can still choose another way.
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
@@ -222,11 +223,10 @@ class Reader:
         try:
             version = _data_version(connection)
             result = look(connection, source)
-            connection.execute("COMMIT")
-        except BaseException:
+        finally:
+            # Nothing was written; what the look made for itself, such as temporary views, ends here too.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            raise
         opened.version = version
         return result
 

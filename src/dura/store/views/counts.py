@@ -7,6 +7,7 @@ along its index on states, and what is counted when the time is over is a lower 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from datetime import datetime
 from typing import Final
@@ -95,14 +96,14 @@ def _oldest_pending(look: Look) -> list[datetime | None]:
     if "runs_pending" not in look.indexes:
         row = look.first("SELECT min(available_at) FROM runs WHERE state = 'pending'")
         return [moment_of(row[0])] if row else []
-    oldest = []
+    oldest: list[datetime | None] = []
     queue: str | None = ""
-    while queue is not None and not look.cut:
+    while queue is not None and len(oldest) < _MOST_PRIORITIES:
         row = look.first(
             "SELECT queue FROM runs WHERE state = 'pending' AND queue > ? ORDER BY queue LIMIT 1", (queue,)
         )
         queue = row[0] if row else None
-        priority = 2**63 - 1 if queue is not None else None
+        priority: float | None = math.inf if queue is not None else None
         while priority is not None and len(oldest) < _MOST_PRIORITIES:
             row = look.first(
                 """

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from dura.clock import moment_or_never, to_text
+from dura.clock import Clock, moment_or_never, to_text
 from dura.errors import NotADuraStore
 from dura.store.kinds import Kind, recognise, refuse
+from dura.store.reading import Source
 from dura.store.views.oldfile import lend_columns
 
 PART_SECONDS: Final = 0.5
@@ -27,6 +28,8 @@ VALUE_LIMIT: Final = 64 * 1024
 
 _STEPS_BETWEEN_CHECKS: Final = 2000
 """Instructions of SQLite's between two looks at the watch."""
+
+R = TypeVar("R")
 
 Values = Sequence[Any] | Mapping[str, Any]
 
@@ -92,6 +95,10 @@ class Look:
         if self._cut:
             self.truncated.append(name)
 
+    def more_time(self) -> None:
+        """Begin the present part's time anew: to show what a search that ran out of its own has found."""
+        self._deadline = time.monotonic() + self._part_seconds
+
     @property
     def cut(self) -> bool:
         """Whether a query of the present part ran out of time."""
@@ -103,7 +110,7 @@ class Look:
 
     # --- queries ------------------------------------------------------------------------------------------------------
 
-    def stream(self, sql: str, values: Values = ()) -> Iterator[sqlite3.Row]:
+    def stream(self, sql: str, values: Values = ()) -> Generator[sqlite3.Row]:
         """The rows one by one; closing the generator ends the query.
 
         Raises:
@@ -138,6 +145,18 @@ class Look:
 
     def _out_of_time(self) -> bool:
         return time.monotonic() > self._deadline
+
+
+def through(
+    view: Callable[[Look, Source], R], path: str, clock: Clock
+) -> Callable[[sqlite3.Connection, Source], R]:
+    """What a `Reader` runs so that `view` sees the store through a `Look`."""
+
+    def look(connection: sqlite3.Connection, source: Source) -> R:
+        with closing(Look(connection, path, clock())) as opened:
+            return view(opened, source)
+
+    return look
 
 
 # --- stored text ------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ def lend_columns(connection: sqlite3.Connection) -> None:
             f"{expression} AS {column}" for column, expression in columns.items() if column not in present
         ]
         if lent:
+            lent_columns = ", ".join(lent)
             connection.execute(
-                f"CREATE TEMP VIEW {table} AS SELECT rowid, *, {', '.join(lent)} FROM main.{table}"
+                f"CREATE TEMP VIEW {table} AS SELECT rowid, *, {lent_columns} FROM main.{table}"  # noqa: S608 - constants
             )

@@ -1,0 +1,76 @@
+"""A snapshot: the parts that were asked for, each in its own time, out of one look."""
+
+from __future__ import annotations
+
+from dura.records import Snapshot, StoreFile, Want
+from dura.store.reading import Source
+from dura.store.views.counts import counts, oldest_due, ready
+from dura.store.views.failures import failures
+from dura.store.views.look import Look
+from dura.store.views.memory import audit, events, keys, namespaces
+from dura.store.views.progress import Progress
+from dura.store.views.runs import leases, sleepers
+from dura.store.views.taskdetail import task_detail
+from dura.store.views.tasklist import task_page
+from dura.store.views.throughput import throughput
+from dura.store.views.waits import awaited
+from dura.store.views.workers import workers
+
+
+def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progress) -> Snapshot:
+    """Everything wanted, and what is always shown: the file, the counts and how much is due.
+
+    Raises:
+        InvalidValue: The task query cannot be asked.
+    """
+    with look.part("counts"):
+        known = counts(look)
+    with look.part("ready"):
+        ready_now, oldest = ready(look, known), oldest_due(look)
+    with look.part("leases"):
+        held = leases(look, want.leases) if want.leases else ()
+    with look.part("sleepers"):
+        asleep = sleepers(look, want.sleepers) if want.sleepers else ()
+    with look.part("awaited"):
+        waited_for = awaited(look, want.awaited) if want.awaited else ()
+    with look.part("events"):
+        emitted = events(look, want.events, want.events_like) if want.events else ()
+    with look.part("failures"):
+        failed = failures(look, want.failures) if want.failures else ()
+    with look.part("workers"):
+        working = workers(look) if want.workers else ()
+    with look.part("throughput"):
+        settled = throughput(look) if want.throughput else None
+    with look.part("tasks"):
+        page = task_page(look, want.tasks, progress) if want.tasks else None
+    with look.part("task"):
+        task = task_detail(look, want.task_id, progress) if want.task_id is not None else None
+    with look.part("namespaces"):
+        spaces = namespaces(look) if want.namespaces else ()
+    with look.part("state"):
+        state = keys(look, want.namespace, want.state_keys) if want.namespace is not None else ()
+    with look.part("audit"):
+        entries = audit(look, want.audit) if want.audit else ()
+    return Snapshot(
+        taken_at=look.moment,
+        file=StoreFile(
+            path=path, origin=look.origin, size=source.size, wal_size=source.wal_size, reading=source.manner
+        ),
+        counts=known,
+        counts_exact="counts" not in look.truncated,
+        ready=ready_now,
+        oldest_due=oldest,
+        leases=held,
+        sleepers=asleep,
+        awaited=waited_for,
+        events=emitted,
+        failures=failed,
+        workers=working,
+        throughput=settled,
+        tasks=page,
+        task=task,
+        namespaces=spaces,
+        state=state,
+        audit=entries,
+        truncated=tuple(look.truncated),
+    )
