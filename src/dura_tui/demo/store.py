@@ -1,0 +1,171 @@
+"""The demo's store from start to end: a folder, a past, a pool, a feeder, and nothing left afterwards."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Final, Self
+
+from dura import DurableEngine, EngineError, run_workers
+from dura_tui.demo import history
+from dura_tui.demo.clock import CatchingUpClock
+from dura_tui.demo.crash import CrashingWorker, spawn_photo
+from dura_tui.demo.feeder import QUEUES, Feeder
+from dura_tui.demo.handlers import LEASE_SECONDS, Shop
+
+logger = logging.getLogger("dura.demo")
+
+_WORKERS: Final = 6
+_TICK_SECONDS: Final = 0.25
+_GRACE_SECONDS: Final = 3.0
+_RETENTION: Final = timedelta(minutes=30)
+_LOG_BYTES: Final = 500_000
+_SEED: Final = 2026
+
+
+class DemoClosedError(Exception):
+    """The demo is being closed; what a handler is doing need not be finished."""
+
+
+class DemoStore:
+    """A live store in a temporary folder. A context manager; `close` is also called when the process ends by itself."""
+
+    def __init__(self) -> None:
+        """Make nothing yet."""
+        self.path = ""
+        """The store's file; empty while there is none."""
+        self._folder: TemporaryDirectory[str] | None = None
+        self._log: logging.Handler | None = None
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Make the store with a past of some minutes, and set the pool and the feeder to work on it.
+
+        Raises:
+            RuntimeError: It has been started already.
+            OSError, StoreError: The folder or the file cannot be made. Nothing is left behind.
+        """
+        with self._lock:
+            if self._folder is not None:
+                raise RuntimeError(f"the demo store {self.path} is running already; close it first")
+            try:
+                self._start()
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Stop everything, within some seconds, and remove the folder. Nothing happens if there is none."""
+        with self._lock:
+            self._stop.set()
+            for thread in self._threads:
+                thread.join(_GRACE_SECONDS + 2)
+            self._threads.clear()
+            if self._log is not None:
+                _dura_logger.removeHandler(self._log)
+                _dura_logger.propagate = True
+                self._log.close()
+                self._log = None
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
+                self.path = ""
+            atexit.unregister(self.close)
+
+    def _start(self) -> None:
+        self._stop = threading.Event()
+        self._folder = TemporaryDirectory(prefix="dura-demo-", ignore_cleanup_errors=True)
+        atexit.register(self.close)
+        folder = Path(self._folder.name)
+        self.path = str(folder / "shop.db")
+        self._log = _log_to(folder / "shop.log")
+        clock = CatchingUpClock(history.LENGTH)
+        engine = DurableEngine(self.path, clock=clock, synchronous="NORMAL")
+        feeder = Feeder(engine, Random(_SEED))
+        past = Shop(work=lambda seconds: clock.advance(seconds / _WORKERS), dice=Random(_SEED))
+        history.play(engine, clock, feeder, past.handlers(), worker_count=_WORKERS)
+        engine.close()
+        present = Shop(work=self._wait, dice=Random(_SEED))
+        self._threads += [
+            threading.Thread(
+                target=self._run_pool, args=(engine, present), name="dura-demo-pool", daemon=True
+            ),
+            threading.Thread(target=self._feed, args=(engine, feeder), name="dura-demo-feeder", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, target: Callable[..., None], *arguments: object) -> None:
+        # Not holding up the interpreter's exit is what lets `close` be called then.
+        thread = threading.Thread(
+            target=target, args=arguments, name=f"dura-demo{target.__name__}", daemon=True
+        )
+        thread.start()
+        self._threads.append(thread)
+
+    def _wait(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise DemoClosedError("the demo was closed")
+
+    def _work_off(self, engine: DurableEngine, shop: Shop) -> None:
+        try:
+            run_workers(
+                engine,
+                handlers=shop.handlers(),
+                worker_count=_WORKERS,
+                handle_signals=False,
+                claim_timeout_secs=LEASE_SECONDS,
+                queues=QUEUES,
+                shutdown_grace_secs=_GRACE_SECONDS,
+                stop_event=self._stop,
+            )
+        except EngineError:
+            logger.exception("the pool has ended")
+
+    def _feed(self, engine: DurableEngine, feeder: Feeder) -> None:
+        dice = Random(_SEED)
+        crashing = CrashingWorker(self.path)
+        feeder.every(150, lambda: spawn_photo(engine, dice))
+        feeder.every(15, crashing.start)
+        feeder.every(60, lambda: engine.cleanup(_RETENTION))
+        feeder.hurry()
+        try:
+            while not self._stop.wait(_TICK_SECONDS):
+                try:
+                    feeder.tick()
+                except (EngineError, OSError):
+                    logger.exception("the feeder met an error and goes on")
+        finally:
+            crashing.stop()
+            engine.close()
+
+
+_dura_logger: Final = logging.getLogger("dura")
+
+
+def _log_to(file: Path) -> logging.Handler:
+    """Send the engine's log to a file of bounded size, and nothing of it to the terminal."""
+    handler = RotatingFileHandler(file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(message)s"))
+    _dura_logger.addHandler(handler)
+    _dura_logger.propagate = False
+    return handler
