@@ -23,6 +23,8 @@ from dura_tui.demo.handlers import LEASE_SECONDS, Shop
 
 logger = logging.getLogger("dura.demo")
 
+_dura_logger: Final = logging.getLogger("dura")
+
 _WORKERS: Final = 6
 _TICK_SECONDS: Final = 0.25
 _GRACE_SECONDS: Final = 3.0
@@ -100,25 +102,18 @@ class DemoStore:
         self._log = _log_to(folder / "shop.log")
         clock = CatchingUpClock(history.LENGTH)
         engine = DurableEngine(self.path, clock=clock, synchronous="NORMAL")
-        feeder = Feeder(engine, Random(_SEED))
-        past = Shop(work=lambda seconds: clock.advance(seconds / _WORKERS), dice=Random(_SEED))
-        history.play(engine, clock, feeder, past.handlers(), worker_count=_WORKERS)
-        engine.close()
-        present = Shop(work=self._wait, dice=Random(_SEED))
-        self._threads += [
-            threading.Thread(
-                target=self._run_pool, args=(engine, present), name="dura-demo-pool", daemon=True
-            ),
-            threading.Thread(target=self._feed, args=(engine, feeder), name="dura-demo-feeder", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        try:
+            feeder = Feeder(engine, Random(_SEED))
+            past = Shop(work=lambda seconds: clock.advance(seconds / _WORKERS), dice=Random(_SEED))
+            history.play(engine, clock, feeder, past.handlers(), worker_count=_WORKERS)
+        finally:
+            engine.close()
+        self._run("dura-demo-pool", lambda: self._work_off(engine))
+        self._run("dura-demo-feeder", lambda: self._feed(engine, feeder))
 
-    def _run(self, target: Callable[..., None], *arguments: object) -> None:
-        # Not holding up the interpreter's exit is what lets `close` be called then.
-        thread = threading.Thread(
-            target=target, args=arguments, name=f"dura-demo{target.__name__}", daemon=True
-        )
+    def _run(self, name: str, target: Callable[[], None]) -> None:
+        # A daemon, because the interpreter waits for any other thread before it calls what was registered for its end.
+        thread = threading.Thread(target=target, name=name, daemon=True)
         thread.start()
         self._threads.append(thread)
 
@@ -126,7 +121,8 @@ class DemoStore:
         if self._stop.wait(seconds):
             raise DemoClosedError("the demo was closed")
 
-    def _work_off(self, engine: DurableEngine, shop: Shop) -> None:
+    def _work_off(self, engine: DurableEngine) -> None:
+        shop = Shop(work=self._wait, dice=Random(_SEED))
         try:
             run_workers(
                 engine,
@@ -157,9 +153,6 @@ class DemoStore:
         finally:
             crashing.stop()
             engine.close()
-
-
-_dura_logger: Final = logging.getLogger("dura")
 
 
 def _log_to(file: Path) -> logging.Handler:
