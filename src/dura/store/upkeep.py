@@ -33,7 +33,11 @@ def compact(connection: sqlite3.Connection) -> tuple[int, int]:
     before = _size(connection)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-    connection.execute("VACUUM")
+    connection.execute("PRAGMA temp_store=FILE")
+    try:
+        connection.execute("VACUUM")
+    finally:
+        connection.execute("PRAGMA temp_store=MEMORY")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return before, _size(connection)
 
