@@ -72,6 +72,15 @@ def keys(look: Look, namespace: str, limit: int) -> tuple[StateRow, ...]:
     )
 
 
+def one_key(look: Look, namespace: str, key: str) -> tuple[StateRow, ...]:
+    """One key with its value in full; empty if there is none."""
+    rows = look.rows(
+        "SELECT namespace, key, value, updated_at FROM state WHERE namespace = ? AND key = ?",
+        (namespace, key),
+    )
+    return _state(rows, value_limit=None)
+
+
 def audit(look: Look, limit: int) -> tuple[StateRow, ...]:
     """What operators did, the latest first; values as `dura.store.audit` writes them."""
     return _state(
@@ -83,12 +92,12 @@ def audit(look: Look, limit: int) -> tuple[StateRow, ...]:
     )
 
 
-def _state(rows: list[sqlite3.Row]) -> tuple[StateRow, ...]:
+def _state(rows: list[sqlite3.Row], value_limit: int | None = VALUE_LIMIT) -> tuple[StateRow, ...]:
     return tuple(
         StateRow(
             namespace=row["namespace"],
             key=row["key"],
-            value=shown(row["value"]),
+            value=row["value"] if value_limit is None else shown(row["value"], value_limit),
             updated_at=moment_of(row["updated_at"]),
         )
         for row in rows

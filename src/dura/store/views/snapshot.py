@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dura.records import Snapshot, StoreFile, Want
+from dura.records import Snapshot, StateRow, StoreFile, Want
 from dura.store.reading import Source
 from dura.store.views.counts import counts, oldest_due, ready
 from dura.store.views.failures import failures
 from dura.store.views.look import Look
-from dura.store.views.memory import audit, events, keys, namespaces
+from dura.store.views.memory import audit, events, keys, namespaces, one_key
 from dura.store.views.progress import Progress
 from dura.store.views.runs import leases, sleepers
 from dura.store.views.taskdetail import task_detail
@@ -48,7 +48,12 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
     with look.part("namespaces"):
         spaces = namespaces(look) if want.namespaces else ()
     with look.part("state"):
-        state = keys(look, want.namespace, want.state_keys) if want.namespace is not None else ()
+        if want.namespace is None:
+            state: tuple[StateRow, ...] = ()
+        elif want.state_key is None:
+            state = keys(look, want.namespace, want.state_keys)
+        else:
+            state = one_key(look, want.namespace, want.state_key)
     with look.part("audit"):
         entries = audit(look, want.audit) if want.audit else ()
     return Snapshot(
