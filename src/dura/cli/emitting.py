@@ -1,0 +1,104 @@
+"""The command that emits an event, and who acts when nobody says."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, Final
+
+from dura.cli.acting import opened
+from dura.cli.documents import decode_strictly, document
+from dura.cli.exits import CommandFailed, Exit
+from dura.cli.output import complain, say, say_json
+from dura.cli.wording import ago, number, plural, printable
+from dura.monitor import Monitor
+from dura.records import EventRow, Want
+
+_LISTED: Final = 20
+"""Woken tasks that are named one by one."""
+
+
+def emit(args: Namespace) -> Exit:
+    """Emit an event."""
+    payload = _payload(args)
+    with opened(args) as engine:
+        emitted = engine.emit_event(
+            event_name=args.event,
+            payload=payload,
+            actor=args.actor,
+            reason=args.reason,
+            seen_run_id=args.run,
+        )
+    if args.json:
+        say_json(document(emitted))
+    elif emitted.first:
+        _tell(emitted.event_name, emitted.woken)
+    if not emitted.first:
+        complain(
+            f"event {args.event!r} was emitted before{_when(args)}; nothing changed.\n"
+            "An event is emitted once and for all: to say something new, use another name."
+        )
+    return Exit.DONE if emitted.first else Exit.NOT_DONE
+
+
+def _tell(event_name: str, woken: tuple[str, ...]) -> None:
+    if not woken:
+        say(f"emitted {printable(event_name)}; no task was waiting for it")
+        return
+    say(f"emitted {printable(event_name)}; woke {plural(len(woken), 'task')}:")
+    for task_id in woken[:_LISTED]:
+        say(f"  {printable(task_id)}")
+    if len(woken) > _LISTED:
+        say(f"  and {number(len(woken) - _LISTED)} more")
+
+
+def _when(args: Namespace) -> str:
+    with Monitor(args.path) as monitor:
+        snapshot = monitor.snapshot(Want(events=100, events_like=args.event))
+    earlier = next((event for event in snapshot.events if event.event_name == args.event), None)
+    if not isinstance(earlier, EventRow):
+        return ""
+    by = f" by {earlier.emitted_by}" if earlier.emitted_by else ""
+    return f", {ago(earlier.emitted_at, snapshot.taken_at)} ago{by}"
+
+
+def _payload(args: Namespace) -> Any:
+    """The payload that was given, None if none was.
+
+    Raises:
+        CommandFailed: It is no JSON, or its file cannot be read.
+    """
+    text, where = args.payload, "--payload"
+    if args.payload_file is not None:
+        where = "standard input" if args.payload_file == "-" else args.payload_file
+        try:
+            text = (
+                sys.stdin.read() if args.payload_file == "-" else Path(args.payload_file).read_text("utf-8")
+            )
+        except (OSError, UnicodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+            raise CommandFailed(f"cannot read the payload from {where}: {why}", Exit.USAGE) from error
+    if text is None:
+        return None
+    try:
+        return decode_strictly(text)
+    except ValueError as error:
+        raise CommandFailed(
+            f"the payload in {where} is no JSON: {error}.\n"
+            """Text needs quotes inside quotes, for example --payload '"yes"'.""",
+            Exit.USAGE,
+        ) from error
+
+
+def present_actor() -> str:
+    """Who sits at this terminal: `user@host`, and the client's address when they came over SSH."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid{os.getuid()}"
+    client = os.environ.get("SSH_CONNECTION", "").split()
+    return f"{user}@{socket.gethostname()}" + (f" (ssh from {client[0]})" if client else "")

@@ -1,0 +1,58 @@
+"""From what somebody types to the one task that is meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dura.cli.exits import CommandFailed, Exit
+from dura.cli.wording import NOTHING, printable
+from dura.monitor import Monitor
+from dura.records import TaskRow
+
+_SHORTEST_PART: Final = 4
+_CANDIDATES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The task that is meant, as it was found."""
+
+    task: TaskRow
+    run_id: str
+    """The run to act upon: the one that was named, else the task's latest."""
+
+
+def find_task(monitor: Monitor, part: str) -> Found:
+    """The task with an id, or any part of it that no other has, or with the run of an id.
+
+    Args:
+        monitor: Where to look.
+        part: At least 4 characters of a task's id, or the whole id of a run.
+
+    Raises:
+        CommandFailed: There is none, or there are several, which the message lists.
+    """
+    if len(part) < _SHORTEST_PART:
+        raise CommandFailed(
+            f"{part!r} is too short for an id: give at least {_SHORTEST_PART} characters of it", Exit.USAGE
+        )
+    found = monitor.find_tasks(part, _CANDIDATES + 1)
+    if not found:
+        raise CommandFailed(f"{monitor.path} has no task with {part!r} in its id; `dura tasks` lists them")
+    if len(found) > 1:
+        raise CommandFailed(_several(part, found))
+    task = found[0]
+    return Found(task, task.run_id if part in task.task_id else part)
+
+
+def _several(part: str, found: tuple[TaskRow, ...]) -> str:
+    more = len(found) > _CANDIDATES
+    lines = [
+        f"{part!r} is in the ids of {'more than ' if more else ''}{min(len(found), _CANDIDATES)} tasks; "
+        "give more of the one you mean:"
+    ]
+    for task in found[:_CANDIDATES]:
+        key = task.idempotency_key or NOTHING
+        lines.append(f"{task.task_id}  {task.state:<9}  {printable(task.name)}  {printable(key)}")
+    return "\n".join(lines)

@@ -1,0 +1,205 @@
+"""Commands that look: through the monitor only, so that no file is made, changed or upgraded."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import Final
+
+from dura.cli import memory_tables, task_tables
+from dura.cli.documents import document
+from dura.cli.exits import CommandFailed, Exit
+from dura.cli.output import is_terminal, note, say, say_json
+from dura.cli.page import Page
+from dura.cli.wording import ago, plural, printable, value_lines
+from dura.monitor import Monitor
+from dura.records import Snapshot, StateRow, TaskPage, TaskQuery, Want
+
+_PAGE: Final = 200
+"""Tasks that one look lists at most."""
+
+
+def look(path: str, want: Want) -> Snapshot:
+    """One consistent look at the store, with a note of what it had to leave out."""
+    with Monitor(path) as monitor:
+        snapshot = monitor.snapshot(want)
+    tell_shortened(snapshot.truncated)
+    return snapshot
+
+
+def tell_shortened(parts: Iterable[str]) -> None:
+    """Say which parts hold less than there is."""
+    names = ", ".join(parts)
+    if names:
+        note(f"note: reading took too long, so there is more than is shown of: {names}")
+
+
+def tasks(args: Namespace) -> Exit:
+    """List tasks."""
+    query = TaskQuery(
+        state=args.state,
+        name=args.name,
+        queue=args.queue,
+        text=args.text,
+        sort=args.sort,
+        limit=min(args.limit, _PAGE),
+        after=args.after,
+    )
+    with Monitor(args.path) as monitor:
+        snapshot, page = _pages(monitor, query, args.limit)
+    if args.json:
+        say_json(
+            document(
+                taken_at=snapshot.taken_at,
+                tasks=page.tasks,
+                next_page=page.next_page,
+                truncated=page.truncated,
+            )
+        )
+    elif page.tasks:
+        task_tables.tasks(Page(), page.tasks, snapshot.taken_at)
+    if page.truncated:
+        note(
+            "note: the search ended early; there may be more, or the order covers only the newest that match"
+        )
+    if page.next_page is not None:
+        note(f"note: there are more: raise --limit, or --after {shlex.quote(page.next_page)}")
+    if not page.tasks and not args.json:
+        note(f"no task of {args.path} matches" if _filtered(args) else f"there are no tasks in {args.path}")
+    return Exit.NOT_DONE if _filtered(args) and not page.tasks else Exit.DONE
+
+
+def _pages(monitor: Monitor, query: TaskQuery, limit: int) -> tuple[Snapshot, TaskPage]:
+    """As many pages as the limit asks for; each page is one look."""
+    snapshot = monitor.snapshot(Want(tasks=query))
+    page = snapshot.tasks or TaskPage(query=query, tasks=(), next_page=None)
+    found = list(page.tasks)
+    truncated = page.truncated
+    while page.next_page is not None and len(found) < limit:
+        following = TaskQuery(
+            state=query.state,
+            name=query.name,
+            queue=query.queue,
+            text=query.text,
+            sort=query.sort,
+            limit=min(limit - len(found), _PAGE),
+            after=page.next_page,
+        )
+        page = monitor.snapshot(Want(tasks=following)).tasks or page
+        truncated |= page.truncated
+        found += page.tasks
+    return snapshot, TaskPage(query=query, tasks=tuple(found), next_page=page.next_page, truncated=truncated)
+
+
+def _filtered(args: Namespace) -> bool:
+    return any((args.state, args.name, args.queue, args.text, args.after))
+
+
+def leases(args: Namespace) -> Exit:
+    """List running runs by the end of their leases."""
+    snapshot = look(args.path, Want(leases=args.limit))
+    if args.json:
+        say_json(document(taken_at=snapshot.taken_at, leases=snapshot.leases, truncated=snapshot.truncated))
+    elif snapshot.leases:
+        task_tables.leases(Page(), snapshot.leases, snapshot.taken_at)
+    else:
+        note(f"nothing runs in {args.path}")
+    return Exit.DONE
+
+
+def sleeping(args: Namespace) -> Exit:
+    """List sleeping runs by their due time."""
+    snapshot = look(args.path, Want(sleepers=args.limit))
+    if args.json:
+        say_json(
+            document(taken_at=snapshot.taken_at, sleepers=snapshot.sleepers, truncated=snapshot.truncated)
+        )
+    elif snapshot.sleepers:
+        task_tables.sleepers(Page(), snapshot.sleepers, snapshot.taken_at)
+    else:
+        note(f"nothing sleeps in {args.path}")
+    return Exit.DONE
+
+
+def events(args: Namespace) -> Exit:
+    """List awaited events with who waits, and emitted events."""
+    snapshot = look(args.path, Want(awaited=args.limit, events=args.limit, events_like=args.like))
+    part = (args.like or "").lower()
+    awaited = tuple(event for event in snapshot.awaited if part in event.event_name.lower())
+    emitted = snapshot.events
+    if args.json:
+        say_json(
+            document(
+                taken_at=snapshot.taken_at, awaited=awaited, events=emitted, truncated=snapshot.truncated
+            )
+        )
+    elif awaited or emitted:
+        page = Page()
+        if awaited:
+            page.heading("Awaited")
+            memory_tables.awaited(page, awaited, snapshot.taken_at, waiters=True)
+        if emitted:
+            page.heading("Emitted", "the latest first")
+            memory_tables.events(page, emitted, snapshot.taken_at)
+    else:
+        what = (
+            f"no event of {args.path} has {args.like!r} in its name" if part else f"no events in {args.path}"
+        )
+        note(what)
+    return Exit.NOT_DONE if part and not (awaited or emitted) else Exit.DONE
+
+
+def state(args: Namespace) -> Exit:
+    """List namespaces, or the keys of one, or print one value."""
+    if args.namespace is None:
+        return _namespaces(args)
+    snapshot = look(args.path, Want(namespace=args.namespace, state_key=args.key, state_keys=args.limit))
+    if not snapshot.state:
+        what = args.namespace if args.key is None else f"{args.namespace}/{args.key}"
+        raise CommandFailed(f"{args.path} has no state {what!r}; `dura state` lists what there is")
+    if args.key is not None:
+        _value(args, snapshot, snapshot.state[0])
+    elif args.json:
+        say_json(document(taken_at=snapshot.taken_at, state=snapshot.state, truncated=snapshot.truncated))
+    else:
+        memory_tables.keys(Page(), snapshot.state, snapshot.taken_at)
+        if len(snapshot.state) == args.limit:
+            note(f"note: these are the first {plural(args.limit, 'key')}; there may be more, see --limit")
+    return Exit.DONE
+
+
+def _namespaces(args: Namespace) -> Exit:
+    snapshot = look(args.path, Want(namespaces=True))
+    if args.json:
+        say_json(
+            document(taken_at=snapshot.taken_at, namespaces=snapshot.namespaces, truncated=snapshot.truncated)
+        )
+    elif snapshot.namespaces:
+        memory_tables.namespaces(Page(), snapshot.namespaces)
+    else:
+        note(f"there is no state in {args.path}")
+    return Exit.DONE
+
+
+def _value(args: Namespace, snapshot: Snapshot, row: StateRow) -> None:
+    if args.json:
+        say_json(document(row, taken_at=snapshot.taken_at))
+        return
+    for line in value_lines(row.value):
+        say(line)
+    if is_terminal(sys.stdout):
+        note(f"{printable(row.key)}, written {ago(row.updated_at, snapshot.taken_at)} ago")
+
+
+def audit(args: Namespace) -> Exit:
+    """List what operators did, the latest first."""
+    snapshot = look(args.path, Want(audit=args.limit))
+    if args.json:
+        say_json(document(taken_at=snapshot.taken_at, audit=snapshot.audit, truncated=snapshot.truncated))
+    elif snapshot.audit:
+        memory_tables.audit(Page(), snapshot.audit, snapshot.taken_at)
+    else:
+        note(f"no operator has acted on {args.path}")
+    return Exit.DONE

@@ -1,0 +1,231 @@
+"""Facts as short text, and text from a store made harmless.
+
+Names, payloads and errors are whatever somebody stored. `printable` writes what a terminal could obey as an escape, so
+that none of them can move the cursor, recolour the screen or hide what follows. Times are told relative to the moment of
+the look.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from datetime import datetime
+from typing import Any, Final
+
+from dura.cli.durations import duration
+from dura.records import Lease, Sleeper, TaskRow
+from dura.states import SleepCause, State
+
+NOTHING: Final = "-"
+"""What stands where there is nothing to say."""
+
+_SHORT_ID: Final = 8
+_LONGEST_LINE: Final = 400
+_JSON_WIDTH: Final = 74
+# Control, format (bidirectional overrides, zero width), surrogate, private and unassigned characters, line and
+# paragraph separators.
+_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SHORT_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def printable(text: str) -> str:
+    r"""The text on one line, with every character that a terminal could obey as an escape such as `\x1b`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_escape, text))
+
+
+def printable_lines(text: str) -> list[str]:
+    """Text of several lines, each made harmless; tabs become four spaces."""
+    return [printable(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def _escape(character: str) -> str:
+    if unicodedata.category(character) not in _UNPRINTABLE:
+        return character
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def line_of(text: str) -> str:
+    """Text on one harmless line, cut where it gets too long for a table."""
+    return printable(text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…")
+
+
+def short_id(identifier: str) -> str:
+    """The last eight characters of an id: the random ones, which any command takes in place of the whole."""
+    return printable(identifier[-_SHORT_ID:])
+
+
+# --- numbers and times ------------------------------------------------------------------------------------------------
+
+
+def number(count: int) -> str:
+    """A count with its thousands set apart: `1,204`."""
+    return f"{count:,}"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 task`, `3 tasks`."""
+    return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
+
+
+def size(count: int) -> str:
+    """Bytes as `345 B`, `1.2 kB`, `64 MB`; powers of 1000."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.5:
+            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
+    return f"{value / 1000:.1f} TB"
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """How long since a moment: `42s`; `0s` for one that is still to come, since clocks differ."""
+    return NOTHING if moment is None else duration(float(int(max((now - moment).total_seconds(), 0.0))))
+
+
+def until(moment: datetime | None, now: datetime) -> str:
+    """How long until a moment: `in 42s`, or `3m 05s ago` once it has passed."""
+    if moment is None:
+        return "never"
+    left = (moment - now).total_seconds()
+    return f"in {duration(float(-int(-left // 1)))}" if left > 0 else f"{ago(moment, now)} ago"
+
+
+def at(moment: datetime | None, now: datetime) -> str:
+    """The time of day in UTC, with the date when it is not the day of the look."""
+    if moment is None:
+        return NOTHING
+    return f"{moment:%H:%M:%S}" if moment.date() == now.date() else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def moment_text(moment: datetime) -> str:
+    """A moment to the second, for example `2026-01-01 12:00:00 UTC`."""
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def of_limit(value: int, limit: int | None) -> str:
+    """A number against its limit: `2/5`, or `2` without one."""
+    return str(value) if limit is None else f"{value}/{limit}"
+
+
+# --- what a task is about ---------------------------------------------------------------------------------------------
+
+
+def sleep_of(cause: str, event_name: str | None, due_at: datetime | None, now: datetime) -> str:
+    """What ends a sleep: `approved:7, or in 5m`, `backoff, due in 12s`."""
+    if cause == SleepCause.EVENT and event_name is not None:
+        return event_or_deadline(event_name, due_at, now)
+    return f"{printable(cause)}, due {until(due_at, now)}"
+
+
+def event_or_deadline(event_name: str, deadline: datetime | None, now: datetime) -> str:
+    """An event, and the deadline that ends the wait for it otherwise."""
+    name = printable(event_name)
+    if deadline is None:
+        return name
+    return f"{name}, {'or' if deadline > now else 'timed out'} {until(deadline, now)}"
+
+
+def sleeper_until(sleeper: Sleeper, now: datetime) -> str:
+    """What ends a sleeper's sleep, its cause being told elsewhere."""
+    if sleeper.event_name is not None:
+        return event_or_deadline(sleeper.event_name, sleeper.due_at, now)
+    return until(sleeper.due_at, now)
+
+
+def lease_end(lease: Lease, now: datetime) -> str:
+    """When a lease ends, and what that does if nobody extends it."""
+    fate = "then fails for good" if lease.fails_at_expiry else "then pending again"
+    return f"{until(lease.expires_at, now)}, {fate}"
+
+
+def situation(task: TaskRow, now: datetime) -> str:
+    """The one thing worth knowing about a task in its present state."""
+    match task.state:
+        case State.SLEEPING:
+            return sleep_of(task.sleep_cause or State.SLEEPING, task.wake_event, task.due_at, now)
+        case State.RUNNING:
+            return f"lease ends {until(task.due_at, now)}"
+        case State.FAILED | State.CANCELLED if task.error:
+            return line_of(task.error)
+        case State.COMPLETED | State.FAILED | State.CANCELLED:
+            return f"{ago(task.ended_at, now)} ago"
+        case _ if task.error:
+            return f"again after {line_of(task.error)}"
+        case _:
+            return ""
+
+
+def progress(task: TaskRow) -> str:
+    """Steps done, against those declared or else those usual (`~`) for its name."""
+    if task.steps_total is None:
+        return str(task.steps_done) if task.steps_done else NOTHING
+    about = "" if task.steps_declared or task.state == State.COMPLETED else "~"
+    return f"{task.steps_done}/{about}{task.steps_total}"
+
+
+# --- stored values ----------------------------------------------------------------------------------------------------
+
+
+def value_line(text: str | None) -> str:
+    """A stored JSON value on one line, cut where it gets long."""
+    if text is None:
+        return NOTHING
+    if len(text) <= 4 * _LONGEST_LINE:
+        try:
+            text = json.dumps(json.loads(text), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return line_of(text)
+    return line_of(text)
+
+
+def value_lines(text: str) -> list[str]:
+    """A stored JSON value laid out over lines; what is no JSON as the text it is."""
+    try:
+        return printable_lines(_laid_out(json.loads(text), ""))
+    except (ValueError, RecursionError):
+        return printable_lines(text)
+
+
+def _laid_out(value: Any, indent: str) -> str:
+    """JSON text in which what fits into a line is on one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + len(line) <= _JSON_WIDTH:
+        return line
+    inner = indent + "  "
+    if isinstance(value, dict):
+        items = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_laid_out(item, inner)}" for key, item in value.items()
+        ]
+        return "{\n" + ",\n".join(inner + item for item in items) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(inner + _laid_out(item, inner) for item in value) + f"\n{indent}]"
+
+
+def failure_lines(reason: str) -> list[str]:
+    """A stored failure reason over lines: type and message, the traceback as it was, and whatever else was recorded."""
+    try:
+        value: Any = json.loads(reason)
+    except (ValueError, RecursionError):
+        return printable_lines(reason)
+    if not isinstance(value, dict):
+        return value_lines(reason)
+    rest = dict(value)
+    lines = []
+    head = ": ".join(str(part) for part in (rest.pop("type", None), rest.pop("message", None)) if part)
+    if head:
+        lines += printable_lines(head)
+    traceback = rest.pop("traceback", None)
+    if traceback:
+        text = traceback if isinstance(traceback, str) else "\n".join(map(str, traceback))
+        lines += printable_lines(text.rstrip("\n"))
+    if rest:
+        lines += value_lines(json.dumps(rest))
+    return lines
