@@ -1,0 +1,212 @@
+"""The app: it owns the feed and the operator, and hands snapshots to the screens. No drawing happens here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from threading import Thread
+from typing import ClassVar, Final
+
+from textual import on
+from textual._path import CSSPathType
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from dura.clock import Clock, system_clock
+from dura.monitor import Monitor
+from dura.records import Snapshot, Want
+from dura_tui.actions import Operator, Order
+from dura_tui.cli import DEFAULT_REFRESH
+from dura_tui.feed import Feed, Source
+from dura_tui.keys import KEYS
+from dura_tui.messages import ActionDone, CopyAsked, NothingChanged, ReadFailed, SnapshotArrived
+from dura_tui.screens.dialog import Dialog
+from dura_tui.screens.main import MainScreen
+from dura_tui.theme import DARK, DARK_PALETTE, LIGHT, LIGHT_PALETTE
+from dura_tui.widgets.bars import Freshness
+
+Breakpoints = list[tuple[int, str]] | None
+
+_TICK_SECONDS: Final = 1.0
+_MOST_COPIED: Final = 74_000
+"""Terminals drop longer clipboard sequences, some of them silently."""
+
+
+class DuraApp(App[None]):
+    """The terminal monitor of one store."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = "app.tcss"
+    HORIZONTAL_BREAKPOINTS: Breakpoints = [(0, "-narrow"), (60, "-normal"), (120, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS: Breakpoints = [(0, "-low"), (20, "-high"), (36, "-tall")]  # noqa: RUF012
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        refresh: float = DEFAULT_REFRESH,
+        demo: bool = False,
+        clock: Clock | None = None,
+        open_source: Callable[[], Source] | None = None,
+    ) -> None:
+        """Prepare the monitor; the store is opened when it runs.
+
+        Args:
+            path: The store file.
+            read_only: Whether actions are refused.
+            refresh: Seconds between looks at the store.
+            demo: Whether the store is the demo's, which the title says.
+            clock: The engine's clock; the machine's by default.
+            open_source: Opens what is read; a `Monitor` on the path by default.
+        """
+        super().__init__()
+        self.title = "dura"
+        self.path = path
+        self.demo = demo
+        self.now: Clock = clock or system_clock
+        self.operator = Operator(path, read_only=read_only, clock=clock)
+        self.snapshot: Snapshot | None = None
+        """The newest snapshot, whichever view it was read for."""
+        self.trouble: str | None = None
+        """Why the last look failed; None when it did not."""
+        self.paused = False
+        self._looked_at: datetime | None = None
+        self._refresh_seconds = refresh
+        self._feed = Feed(
+            open_source or (lambda: Monitor(path, clock=clock)),
+            self.post_message,
+            refresh=refresh,
+            clock=self.now,
+        )
+        self.ansi_theme_dark = DARK_PALETTE
+        self.ansi_theme_light = LIGHT_PALETTE
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        if "TEXTUAL_THEME" not in os.environ or self.no_color:
+            self.theme = DARK.name
+
+    def get_default_screen(self) -> Screen[None]:
+        """The one main screen."""
+        return MainScreen()
+
+    @property
+    def main(self) -> MainScreen:
+        """The main screen, below whatever dialog is open."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, MainScreen)
+        return screen
+
+    def begin(self) -> None:
+        """Start reading and ticking; the main screen calls it once its views are there."""
+        self._feed.want(self._want())
+        self._feed.start()
+        self.set_interval(_TICK_SECONDS, self.tick)
+
+    def on_unmount(self) -> None:
+        """Stop reading."""
+        self.stop_feed()
+
+    def stop_feed(self) -> None:
+        """End the reader's thread and close the file."""
+        self._feed.stop()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _dialogs(self) -> list[Dialog[object]]:
+        return [screen for screen in self.screen_stack if isinstance(screen, Dialog)]
+
+    def _want(self) -> Want:
+        want = self.main.want()
+        for dialog in self._dialogs():
+            want = dialog.wants(want)
+        return want
+
+    @on(Dialog.WantChanged)
+    def want_changed(self) -> None:
+        """Something else is shown: have it read."""
+        self._feed.want(self._want())
+
+    def read_now(self) -> None:
+        """Read without waiting."""
+        self._feed.read_now()
+
+    def pause(self, paused: bool) -> None:
+        """Freeze the tables, or let them go on."""
+        self.paused = paused
+        self._feed.pause(paused)
+
+    def freshness(self) -> Freshness:
+        """How far the screen can be trusted."""
+        return Freshness(
+            taken_at=self.snapshot.taken_at if self.snapshot else None,
+            looked_at=self._looked_at,
+            failing=self.trouble is not None,
+            paused=self.paused,
+            patience=max(3 * self._refresh_seconds, 5.0),
+        )
+
+    def tick(self) -> None:
+        """A second has passed: countdowns move."""
+        self.want_changed()
+        self.main.draw(self.now())
+
+    def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
+        """Show what was read, where it answers what is shown."""
+        now = self.now()
+        self.snapshot, self.trouble, self._looked_at = message.snapshot, None, now
+        if message.want != self._want():
+            self.main.draw_lines(now)
+            self.want_changed()
+            return
+        self.main.show(message.snapshot, now)
+        for dialog in self._dialogs():
+            dialog.show(message.snapshot, now)
+
+    def on_nothing_changed(self, message: NothingChanged) -> None:
+        """The screen is current."""
+        recovered, self.trouble, self._looked_at = self.trouble is not None, None, message.at
+        if recovered:
+            self.main.draw_lines(self.now())
+
+    def on_read_failed(self, message: ReadFailed) -> None:
+        """Say why, keep what was read before."""
+        self.trouble = message.reason
+        self.main.draw_lines(self.now())
+
+    # --- acting ------------------------------------------------------------------------------------------------------
+
+    def carry_out(self, order: Order) -> None:
+        """Do it on a thread of its own, and report how it ended."""
+
+        def act() -> None:
+            self.post_message(ActionDone(self.operator.carry_out(order)))
+
+        Thread(target=act, name=f"dura-tui-{order.action}", daemon=True).start()
+
+    def on_action_done(self, message: ActionDone) -> None:
+        """Report, and read what has changed."""
+        self.main.report(message.outcome)
+        self.read_now()
+
+    def on_copy_asked(self, message: CopyAsked) -> None:
+        """Send a text to the terminal's clipboard; whether the terminal takes it cannot be known."""
+        if len(message.text) > _MOST_COPIED:
+            self.notify(
+                f"too large to copy: {len(message.text):,} characters", severity="warning", markup=False
+            )
+            return
+        self.copy_to_clipboard(message.text)
+        self.notify(f"sent to the terminal's clipboard: {message.what}", markup=False, timeout=3)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
+        """Every key by name, and the theme."""
+        for key in KEYS:
+            yield SystemCommand(key.name, f"{key.shown}  {key.help}", self._runner(key.action))
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+
+    def _runner(self, action: str) -> Callable[[], None]:
+        def run() -> None:
+            self.call_later(self.main.run_action, action)
+
+        return run

@@ -1,0 +1,161 @@
+"""The command `dura-tui`: its arguments, and which of its three forms runs: the monitor, one look, or the demo.
+
+Exit codes: 0 for a good end, 1 for a file that cannot be read, 2 for wrong arguments, 129 for a terminal that hung up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Final
+
+from dura.errors import StoreBusy, StoreError
+from dura.monitor import Monitor
+from dura_tui.format import printable
+
+_LEAST_REFRESH: Final = 0.1
+_MOST_REFRESH: Final = 3600.0
+DEFAULT_REFRESH: Final = 1.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The command's arguments; those of the process by default.
+
+    Returns:
+        The exit code.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        if options.demo:
+            return _demo(options)
+        if options.once or options.json or not (sys.stdout.isatty() and sys.stdin.isatty()):
+            return _once(options)
+        _check_readable(options.path)
+        return _monitor(options.path, options)
+    except StoreError as error:
+        print(f"dura-tui: {printable(str(error))}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read our output has left. Nothing more can be said to them, not even by the interpreter's last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="dura-tui",
+        description="Watch a dura store in the terminal, and act on it.",
+        epilog="Press ? in the monitor for its keys.",
+    )
+    parser.add_argument("path", nargs="?", help="the store file")
+    parser.add_argument("--read-only", action="store_true", help="refuse every action")
+    parser.add_argument(
+        "--refresh",
+        type=_seconds,
+        default=DEFAULT_REFRESH,
+        metavar="SECONDS",
+        help=f"seconds between two looks at the file (default {DEFAULT_REFRESH:g})",
+    )
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="print one look as tables and exit; what happens anyway without a terminal",
+    )
+    parser.add_argument("--json", action="store_true", help="print one look as JSON and exit")
+    parser.add_argument(
+        "--demo", action="store_true", help="watch a live store made for the purpose, removed at the end"
+    )
+    parser.add_argument("--version", action="version", version=f"dura-tui {version('dura')}")
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Arguments, and what they exclude."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
+        options = super().parse_args(args, namespace)
+        if options.demo and options.path is not None:
+            self.error("--demo makes its own file: leave out the path")
+        if not options.demo and options.path is None:
+            self.error("which store? Give the path of its file, or --demo")
+        return options
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not _LEAST_REFRESH <= seconds <= _MOST_REFRESH:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds from {_LEAST_REFRESH:g} to {_MOST_REFRESH:g}"
+        )
+    return seconds
+
+
+def _check_readable(path: str) -> None:
+    """Refuse a file that cannot be shown, before the screen is taken over.
+
+    Raises:
+        StoreError: It cannot be read. A file that is only busy is left to the monitor, which waits for it.
+    """
+    with Monitor(path) as monitor:
+        try:
+            monitor.snapshot()
+        except StoreBusy:
+            return
+
+
+def _once(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from dura_tui import once
+
+    with Monitor(options.path) as monitor:
+        snapshot = monitor.snapshot(once.WANT)
+    if options.json:
+        print(once.as_json(snapshot))
+    else:
+        once.print_tables(snapshot, Console(highlight=False, markup=False))
+    sys.stdout.flush()
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from dura_tui.demo import DemoStore
+
+    print("Making the demo store …", file=sys.stderr)
+    with DemoStore() as demo:
+        options.path = demo.path
+        if options.once or options.json or not (sys.stdout.isatty() and sys.stdin.isatty()):
+            code = _once(options)
+        else:
+            code = _monitor(demo.path, options, last_act=demo.close)
+    print(f"The demo store was {options.path}; it has been removed.", file=sys.stderr)
+    return code
+
+
+def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None] = lambda: None) -> int:
+    from dura_tui.app import DuraApp
+    from dura_tui.terminal import HangUp
+
+    app = DuraApp(path, read_only=options.read_only, refresh=options.refresh, demo=options.demo)
+
+    def hung_up() -> None:
+        app.stop_feed()
+        last_act()
+
+    terminal = HangUp(sys.stdin.fileno(), hung_up)
+    terminal.watch()
+    # A terminal left in raw mode is what an operator would get if SIGTERM just ended the process.
+    signal.signal(signal.SIGTERM, lambda *_: app.exit())
+    app.run()
+    terminal.stop()
+    return app.return_code or 0

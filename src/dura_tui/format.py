@@ -1,0 +1,226 @@
+"""Facts as short text. Pure functions: no clock, no colour, no terminal.
+
+Everything that comes from a store passes through `printable` or `printable_lines` on its way to the screen, so that
+no name, payload or error can move the cursor, recolour the terminal, or hide what is written after it.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Final
+
+from rich.cells import cell_len, set_cell_size
+
+NOTHING: Final = "\N{EN DASH}"
+"""What stands where there is nothing to say."""
+
+_ELLIPSIS: Final = "…"
+_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Control, format (bidirectional overrides, zero width), surrogate, private and unassigned characters, line and
+# paragraph separators: what a terminal may obey, drop or draw at another width than it was measured with.
+_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def _escape(character: str) -> str:
+    if unicodedata.category(character) not in _UNPRINTABLE:
+        # Variation selectors say nothing, and terminals disagree on the width of what they follow.
+        return "" if "\ufe00" <= character <= "\ufe0f" else character
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable(text: str) -> str:
+    """One line of harmless text: whatever a terminal could obey is written as an escape, as in Python source."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_escape, text))
+
+
+def printable_lines(text: str) -> list[str]:
+    """Text of several lines, made harmless line by line; tabs become four spaces."""
+    return [printable(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def clip(text: str, width: int) -> str:
+    """Cut text to `width` terminal cells, with an ellipsis where something was cut."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + _ELLIPSIS if width > 0 else ""
+
+
+def clip_middle(text: str, width: int) -> str:
+    """Cut text to `width` cells in its middle, so that both ends of a path can be read."""
+    if cell_len(text) <= width or width < 5:
+        return clip(text, width)
+    head = (width - 1) // 3
+    tail = text
+    while cell_len(tail) > width - 1 - head:
+        tail = tail[1:]
+    return set_cell_size(text, head).rstrip() + _ELLIPSIS + tail
+
+
+def duration(seconds: float) -> str:
+    """A length of time in at most two units: `320ms`, `42s`, `1m 59s`, `12m`, `3h 05m`, `4d 3h`. Never negative."""
+    seconds = max(seconds, 0.0)
+    if seconds < 1:
+        return f"{int(seconds * 1000)}ms" if seconds else "0s"
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 10:
+        return f"{minutes}m {rest:02d}s"
+    hours, minutes_left = divmod(minutes, 60)
+    if hours < 1:
+        return f"{minutes}m"
+    days, hours_left = divmod(hours, 24)
+    if days < 1:
+        return f"{hours}h {minutes_left:02d}m"
+    return f"{days}d {hours_left}h" if days < 1000 else f"{days}d"
+
+
+def whole_duration(seconds: float) -> str:
+    """`duration` in whole seconds: what is under a second is `0s`."""
+    return duration(float(int(max(seconds, 0.0))))
+
+
+def countdown(due: datetime | None, now: datetime) -> str:
+    """How long until `due`: `42s`; `now` within the second it comes; then `overdue 4s`. Nothing for never."""
+    if due is None:
+        return NOTHING
+    left = (due - now).total_seconds()
+    if left > 0:
+        return duration(float(-int(-left // 1)))
+    late = int(-left)
+    return f"overdue {_largest_unit(late)}" if late else "now"
+
+
+def _largest_unit(seconds: int) -> str:
+    for length, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= length:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """How long since `moment`, in whole seconds; `0s` for a moment that is still to come (clocks differ)."""
+    return NOTHING if moment is None else whole_duration((now - moment).total_seconds())
+
+
+def at(moment: datetime | None, now: datetime) -> str:
+    """The time of day of a moment in UTC, with its date when that is not today's."""
+    if moment is None:
+        return NOTHING
+    return f"{moment:%H:%M:%S}" if moment.date() == now.date() else f"{moment:%m-%d %H:%M}"
+
+
+def size(count: int) -> str:
+    """Bytes as `345 B`, `1.2 kB`, `64 MB`: powers of 1000, two digits at least."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB", "TB"):
+        value /= 1000
+        if value < 999.5:
+            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
+    return f"{value:.0f} TB"
+
+
+def number(count: int) -> str:
+    """A count with its thousands set apart: `1,204`."""
+    return f"{count:,}"
+
+
+def compact(count: int) -> str:
+    """A count in at most five characters: `9999`, `12.3k`, `1.2M`."""
+    if count < 10_000:
+        return str(count)
+    value = float(count)
+    for unit in ("k", "M", "G"):
+        value /= 1000
+        if value < 999.5:
+            return f"{value:.1f}{unit}" if value < 99.95 else f"{value:.0f}{unit}"
+    return f"{value:.0f}G"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 run`, `3 runs`."""
+    return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
+
+
+def short_id(identifier: str) -> str:
+    """The last eight characters of an id: the ones that differ between ids made in the same minute."""
+    return printable(identifier[-8:])
+
+
+def of_limit(value: int, limit: int | None) -> str:
+    """A number against its limit: `2/5`, or `2` without one."""
+    return str(value) if limit is None else f"{value}/{limit}"
+
+
+def bar(done: int, total: int, width: int) -> str:
+    """A progress bar of `width` cells; full only when everything is done, never empty once something is."""
+    filled = width if done >= total else min(max(done * width // total, 1 if done else 0), width - 1)
+    return "█" * filled + "░" * (width - filled)
+
+
+def json_line(text: str | None, limit: int = 300) -> str:
+    """The beginning of a stored JSON value on one line, its escapes undone where it is short enough to decode."""
+    if text is None:
+        return NOTHING
+    if len(text) > 4 * limit:
+        return printable(text[:limit])
+    with suppress(ValueError, RecursionError):
+        text = json.dumps(json.loads(text), ensure_ascii=False)
+    return printable(text[:limit])
+
+
+def json_lines(text: str) -> list[str]:
+    """A stored JSON value laid out over lines; what is no JSON (a foreign store) as the text it is."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return printable_lines(text)
+    return printable_lines(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def failure(reason: str | None) -> str:
+    """A failure reason as one line: type and message where it has them."""
+    if reason is None:
+        return NOTHING
+    value = _object(reason)
+    kind, message = value.get("type"), value.get("message")
+    if not kind and not message:
+        return printable(reason)
+    return printable(": ".join(str(part) for part in (kind, message) if part))
+
+
+def failure_lines(reason: str) -> list[str]:
+    """A failure reason over lines: type and message, the traceback as it was, then whatever else was recorded."""
+    value = dict(_object(reason))
+    if not value:
+        return json_lines(reason)
+    lines = printable_lines(": ".join(str(value.pop(key)) for key in ("type", "message") if value.get(key)))
+    traceback = value.pop("traceback", None)
+    if traceback:
+        text = traceback if isinstance(traceback, str) else "\n".join(map(str, traceback))
+        lines += ["", *printable_lines(text.rstrip("\n"))]
+    rest = {key: item for key, item in value.items() if item not in (None, "")}
+    if rest:
+        lines += ["", *printable_lines(json.dumps(rest, indent=2, ensure_ascii=False))]
+    return lines
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,1 @@
+"""The views, one noun each, and the dialogs over them."""

@@ -1,0 +1,209 @@
+"""Emit an event: its name with completion, its payload checked as JSON, and the runs it would wake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.suggester import Suggester
+from textual.widgets import Button, Input, Static
+
+from dura.records import AwaitedEvent, EventRow, Snapshot, Waiter, Want
+from dura_tui import format as fmt
+from dura_tui.actions import Order, Target, order_for, parse_payload
+from dura_tui.screens.dialog import ConfirmDialog, Dialog, Question, buttons
+from dura_tui.widgets.cells import Cell, cell, to_text
+
+_AWAITED: Final = 200
+_EVENTS: Final = 50
+_NAMES_SHOWN: Final = 4
+_WOKEN_SHOWN: Final = 4
+
+
+class _AwaitedNames(Suggester):
+    """Completes with the names that runs wait for."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.names: tuple[str, ...] = ()
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return next(
+            (name for name in self.names if value and name.startswith(value) and name.isprintable()), None
+        )
+
+
+class EmitDialog(Dialog[Order]):
+    """Returns the order to emit, once it was confirmed."""
+
+    HEADING: ClassVar[str] = "Emit an event"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "complete(1)", show=False),
+        Binding("up", "complete(-1)", show=False),
+    ]
+
+    def __init__(self, target: Target) -> None:
+        """Begin with the event under the cursor, if there is one."""
+        super().__init__()
+        self._target = target
+        self._name = target.event_name or ""
+        self._awaited: tuple[AwaitedEvent, ...] = ()
+        self._emitted: tuple[EventRow, ...] = ()
+        self._now: datetime | None = None
+        self._suggester = _AwaitedNames()
+
+    def body(self) -> ComposeResult:
+        """Two inputs with what is known about them below each."""
+        yield Static("Event name", classes="label")
+        yield Input(
+            self._name, placeholder="approved:ord_1", id="event", suggester=self._suggester, compact=True
+        )
+        yield Static(id="awaited-names")
+        yield Static("Payload, as JSON", classes="label")
+        yield Input("null", placeholder='null, true, "text", {"by": "ann"}', id="payload", compact=True)
+        yield Static(id="payload-error")
+        yield Static(id="emit-preview")
+        yield from buttons("Emit …")
+
+    def on_mount(self) -> None:
+        """Begin where something is missing."""
+        self.query_one("#payload" if self._name else "#event", Input).focus()
+        self._redraw()
+
+    def wants(self, want: Want) -> Want:
+        """Who waits for what, and whether this name was emitted before."""
+        return replace(
+            want, awaited=_AWAITED, events=max(want.events, _EVENTS), events_like=self._name or None
+        )
+
+    def show(self, snapshot: Snapshot, now: datetime) -> None:
+        """Draw the preview afresh."""
+        self._now = now
+        self._awaited, self._emitted = snapshot.awaited, snapshot.events
+        self._suggester.names = tuple(event.event_name for event in snapshot.awaited)
+        self._redraw()
+
+    # --- what is known -----------------------------------------------------------------------------------------------
+
+    def _waiters(self) -> tuple[AwaitedEvent | None, tuple[Waiter, ...]]:
+        event = next((event for event in self._awaited if event.event_name == self._name), None)
+        return event, tuple(waiter for waiter in event.waiters if waiter.waiting) if event else ()
+
+    def _payload(self) -> tuple[Any, str]:
+        try:
+            return parse_payload(self.query_one("#payload", Input).value), ""
+        except ValueError as error:
+            return None, fmt.printable(str(error))
+
+    def _preview_lines(self) -> list[Cell]:
+        if not self._name:
+            return [cell("Give the event a name.", "bright_black")]
+        before = next((event for event in self._emitted if event.event_name == self._name), None)
+        if before is not None:
+            when = f"{fmt.ago(before.emitted_at, self._now)} ago" if self._now else ""
+            return [
+                cell(f"! Already emitted {when}, with {fmt.json_line(before.payload, 60)}.", "bold yellow"),
+                cell("  The first write wins: emitting it again changes nothing.", "yellow"),
+            ]
+        event, waiters = self._waiters()
+        if event is None:
+            return [
+                cell("No run waits for it now.", "yellow"),
+                cell("A run that waits for it later goes on at once.", "bright_black"),
+            ]
+        lines: list[Cell] = [
+            (("Wakes ", ""), (fmt.plural(event.waiter_count, "run"), "bold green"), (":", ""))
+        ]
+        lines += [_waiter_line(waiter) for waiter in waiters[:_WOKEN_SHOWN]]
+        if event.waiter_count > _WOKEN_SHOWN:
+            lines.append(
+                cell(f"  … and {fmt.number(event.waiter_count - _WOKEN_SHOWN)} more", "bright_black")
+            )
+        return lines
+
+    def _matching_names(self) -> list[str]:
+        part = (self._name or "").lower()
+        return [event.event_name for event in self._awaited if part in event.event_name.lower()]
+
+    def _redraw(self) -> None:
+        names = self._matching_names()
+        text = Text(no_wrap=True, overflow="ellipsis")
+        if names and names != [self._name]:
+            text.append("awaited, ↓ chooses: ", "bright_black")
+            text.append("  ".join(fmt.printable(name) for name in names[:_NAMES_SHOWN]), "cyan")
+            if len(names) > _NAMES_SHOWN:
+                text.append(f"  … {len(names) - _NAMES_SHOWN} more", "bright_black")
+        _, error = self._payload()
+        for line, said in (
+            ("#awaited-names", text),
+            ("#payload-error", to_text(cell(error and f"✗ {error}", "red"))),
+        ):
+            self.query_one(line, Static).update(said)
+            self.query_one(line, Static).display = bool(said)
+        preview = Text("\n").join(to_text(line) for line in self._preview_lines())
+        self.query_one("#emit-preview", Static).update(preview)
+        self.query_one("#yes", Button).disabled = bool(error) or not self._name
+
+    # --- the operator ------------------------------------------------------------------------------------------------
+
+    def action_complete(self, step: int) -> None:
+        """Put the next awaited name into the name's input."""
+        line = self.query_one("#event", Input)
+        if not line.has_focus or not self._awaited:
+            return
+        names = [event.event_name for event in self._awaited if event.event_name.isprintable()]
+        place = names.index(self._name) + step if self._name in names else (0 if step > 0 else -1)
+        if names:
+            line.value = names[place % len(names)]
+            line.cursor_position = len(line.value)
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._name = self.query_one("#event", Input).value
+        self._redraw()
+        self.post_message(Dialog.WantChanged())
+
+    @on(Input.Submitted, "#event")
+    def _name_done(self) -> None:
+        self.query_one("#payload", Input).focus()
+
+    @on(Input.Submitted, "#payload")
+    @on(Button.Pressed, "#yes")
+    def _ask(self) -> None:
+        payload, error = self._payload()
+        if error or not self._name:
+            return
+        lines: list[Cell] = [
+            (("event    ", "bright_black"), (fmt.printable(self._name), "bold")),
+            (
+                ("payload  ", "bright_black"),
+                (fmt.clip(fmt.json_line(self.query_one("#payload", Input).value), 120), ""),
+            ),
+            *self._preview_lines(),
+        ]
+        order = order_for("emit", self._target, event_name=self._name, payload=payload)
+        self.app.push_screen(
+            ConfirmDialog(Question("Emit this event?", "Emit", lines), order), self._confirmed
+        )
+
+    def _confirmed(self, order: Order | None) -> None:
+        if order is not None:
+            self.dismiss(order)
+
+    @on(Button.Pressed, "#no")
+    def _pressed_no(self) -> None:
+        self.action_leave()
+
+
+def _waiter_line(waiter: Waiter) -> Cell:
+    return (
+        ("  ◆ ", "magenta"),
+        (fmt.printable(waiter.name), ""),
+        (f" {fmt.short_id(waiter.task_id)}", "bright_black"),
+        (f"  step {fmt.printable(waiter.step_name)}", "bright_black"),
+    )

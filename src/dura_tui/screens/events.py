@@ -1,0 +1,200 @@
+"""Events: what runs wait for, with the runs that wait, then what was emitted, newest first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from dura.records import AwaitedEvent, EventRow, Waiter, Want
+from dura_tui import format as fmt
+from dura_tui.actions import Target
+from dura_tui.screens.view import Hint, ListView, View
+from dura_tui.widgets import cells
+from dura_tui.widgets.cells import EMPTY, Cell, cell
+from dura_tui.widgets.filter_line import FilterLine
+from dura_tui.widgets.live_table import Column, LiveTable, Row
+from dura_tui.widgets.text_view import json_view
+
+_AWAITED: Final = 200
+_EMITTED: Final = 200
+_WAITERS_SHOWN: Final = 5
+
+Line = AwaitedEvent | Waiter | EventRow
+
+
+class EventsView(ListView[Line]):
+    """Awaited events with their waiters, and emitted events."""
+
+    LABEL: ClassVar[str] = "Events"
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Begin with all events."""
+        super().__init__(id=id)
+        self._like: str | None = None
+
+    def compose(self) -> ComposeResult:
+        """The table and the filter line."""
+        yield LiveTable[Line](
+            (
+                Column("", 9),
+                Column("EVENT"),
+                Column("WAITERS / PAYLOAD", 26, at=60),
+                Column("TIMEOUT / AGE", 13, at=44, right=True),
+                Column("EMITTED BY", 24, at=120),
+            ),
+            empty="No events: nothing was emitted and nothing waits.",
+        )
+        yield FilterLine(placeholder="any part of an event's name")
+
+    def want(self) -> Want:
+        """Awaited and emitted events."""
+        return Want(awaited=_AWAITED, events=_EMITTED, events_like=self._like)
+
+    def draw(self, now: datetime) -> None:
+        """Draw both lists."""
+        if self.snapshot is None:
+            return
+        rows: list[Row[Line]] = []
+        for awaited in self.snapshot.awaited:
+            if self._like is None or self._like.lower() in awaited.event_name.lower():
+                rows += _awaited_rows(awaited, now)
+        rows += [_emitted_row(event, now) for event in self.snapshot.events]
+        self.table.show_rows(rows, now)
+
+    def target(self) -> Target | None:
+        """The event, and the run that waits for it if there is one."""
+        line = self.table.record
+        if isinstance(line, EventRow):
+            return Target(event_name=line.event_name)
+        if isinstance(line, AwaitedEvent):
+            only = line.waiters[0].run_id if line.waiter_count == 1 and line.waiters else None
+            return Target(event_name=line.event_name, waiting_run_id=only)
+        if isinstance(line, Waiter):
+            return waiter_target(line)
+        return None
+
+    def task_id(self) -> str | None:
+        """The waiting task under the cursor."""
+        line = self.table.record
+        if isinstance(line, AwaitedEvent) and line.waiters:
+            return line.waiters[0].task_id
+        return line.task_id if isinstance(line, Waiter) else None
+
+    def open(self) -> None:
+        """An emitted event shows its payload; a waiting run its task."""
+        line = self.table.record
+        if isinstance(line, EventRow):
+            title = f"payload of {fmt.printable(line.event_name)}"
+            self.post_message(View.ReadValue(title, json_view(line.payload), line.payload or ""))
+        else:
+            super().open()
+
+    def describe(self) -> str:
+        """The event's full name, or the waiting task's full id."""
+        line = self.table.record
+        if isinstance(line, Waiter):
+            return fmt.printable(f"task {line.task_id}  step {line.step_name}  event {line.event_name}")
+        return fmt.printable(f"event {line.event_name}") if line is not None else ""
+
+    def hints(self) -> list[Hint]:
+        """Enter and the filter."""
+        return [*super().hints(), ("/", "filter", "screen.filter")]
+
+    def edit_filter(self) -> None:
+        """Open the filter line."""
+        self.query_one(FilterLine).edit(self._like or "")
+
+    def clear_filter(self) -> bool:
+        """Show all events again; whether there was a filter."""
+        had, self._like = self._like is not None, None
+        if had:
+            self.table.reset()
+            self.post_message(View.WantChanged())
+        return had
+
+    @on(FilterLine.Left)
+    def _leave_filter(self) -> None:
+        self.table.focus()
+
+    @on(Input.Submitted)
+    def _apply(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._like = event.value.strip() or None
+        self.query_one(FilterLine).action_leave()
+        self.table.reset()
+        self.post_message(View.WantChanged())
+
+
+def waiter_target(waiter: Waiter) -> Target:
+    """The target that a waiting run is."""
+    return Target(
+        task_id=waiter.task_id,
+        run_id=waiter.run_id,
+        name=waiter.name,
+        state="sleeping" if waiter.waiting else None,
+        sleep_cause="event",
+        event_name=waiter.event_name,
+        waiting_run_id=waiter.run_id if waiter.waiting else None,
+    )
+
+
+def _awaited_rows(event: AwaitedEvent, now: datetime) -> list[Row[Line]]:
+    name = fmt.printable(event.event_name)
+    alone = event.waiters[0] if event.waiter_count == 1 and event.waiters else None
+    who = _who(alone) if alone else cell(f"{fmt.plural(event.waiter_count, 'run')}{'+' * event.capped} wait")
+    rows: list[Row[Line]] = [
+        Row(
+            f"awaited\0{event.event_name}",
+            (
+                cell("◆ awaited", "magenta"),
+                cell(name, "bold"),
+                who,
+                cells.due_countdown(event.soonest_timeout, now),
+                EMPTY,
+            ),
+            event,
+        )
+    ]
+    if alone:
+        return rows
+    for waiter in event.waiters[:_WAITERS_SHOWN]:
+        rows.append(  # noqa: PERF401
+            Row(
+                f"waiter\0{waiter.event_name}\0{waiter.run_id}\0{waiter.step_name}",
+                (
+                    cell("       └", "bright_black"),
+                    _who(waiter),
+                    cell(f"step {fmt.printable(waiter.step_name)}", "bright_black"),
+                    cells.due_countdown(waiter.timeout_at, now),
+                    EMPTY,
+                ),
+                waiter,
+            )
+        )
+    more = event.waiter_count - min(len(event.waiters), _WAITERS_SHOWN)
+    if more > 0:
+        text = cell(f"… and {fmt.number(more)} more", "bright_black")
+        rows.append(Row(f"more\0{event.event_name}", (EMPTY, text, EMPTY, EMPTY, EMPTY), event))
+    return rows
+
+
+def _who(waiter: Waiter) -> Cell:
+    return ((fmt.printable(waiter.name), ""), (f" {fmt.short_id(waiter.task_id)}", "bright_black"))
+
+
+def _emitted_row(event: EventRow, now: datetime) -> Row[Line]:
+    return Row(
+        f"event\0{event.event_name}",
+        (
+            cell("✓ emitted", "green"),
+            cell(fmt.printable(event.event_name)),
+            cell(fmt.json_line(event.payload, 80), "bright_black"),
+            cell(f"{fmt.ago(event.emitted_at, now)} ago", "bright_black"),
+            cell(fmt.printable(event.emitted_by or "a program"), "bright_black"),
+        ),
+        event,
+    )

@@ -1,0 +1,66 @@
+"""Extend a claim: how many seconds more. It harms nobody, so it asks no further question."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Button, Input, Static
+
+from dura_tui import format as fmt
+from dura_tui.actions import DEFAULT_EXTENSION_SECS, Order, Target, order_for
+from dura_tui.screens.dialog import Dialog, buttons
+from dura_tui.widgets.cells import cell, to_text
+
+_MOST_SECS = 7 * 24 * 3600
+
+
+class ExtendDialog(Dialog[Order]):
+    """Returns the order to extend."""
+
+    HEADING: ClassVar[str] = "Extend the claim"
+
+    def __init__(self, target: Target) -> None:
+        """Keep what was seen."""
+        super().__init__()
+        self._target = target
+
+    def body(self) -> ComposeResult:
+        """One input."""
+        yield Static(to_text(cell(self._target.title, "bold")))
+        yield Static("Seconds more", classes="label")
+        yield Input(str(DEFAULT_EXTENSION_SECS), id="seconds", compact=True)
+        yield Static(id="seconds-error")
+        yield from buttons("Extend")
+
+    def on_mount(self) -> None:
+        """Enter takes the default."""
+        line = self.query_one(Input)
+        line.focus()
+        line.action_select_all()
+
+    def _seconds(self) -> float | None:
+        try:
+            seconds = float(self.query_one(Input).value)
+        except ValueError:
+            return None
+        return seconds if 0 < seconds <= _MOST_SECS else None
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        wrong = self._seconds() is None
+        text = f"✗ a number of seconds above 0, at most {fmt.number(_MOST_SECS)} (a week)" if wrong else ""
+        self.query_one("#seconds-error", Static).update(to_text(cell(text, "red")))
+        self.query_one("#yes", Button).disabled = wrong
+
+    @on(Input.Submitted)
+    @on(Button.Pressed, "#yes")
+    def _extend(self) -> None:
+        seconds = self._seconds()
+        if seconds is not None:
+            self.dismiss(order_for("extend", self._target, more_secs=seconds))
+
+    @on(Button.Pressed, "#no")
+    def _pressed_no(self) -> None:
+        self.action_leave()

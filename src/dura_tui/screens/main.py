@@ -1,0 +1,300 @@
+"""The main screen: title, tabs, the view, the outcome line, the keys. It routes keys; the views draw."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Static
+
+from dura.records import Snapshot, Want
+from dura.states import LIVE
+from dura_tui import format as fmt
+from dura_tui.actions import ACTIONS, Order, Outcome, Target
+from dura_tui.keys import VIEWS, bindings
+from dura_tui.messages import CopyAsked
+from dura_tui.screens.ask import dialog_for
+from dura_tui.screens.detail import DetailView
+from dura_tui.screens.events import EventsView
+from dura_tui.screens.leases import LeasesView
+from dura_tui.screens.overview import OverviewView
+from dura_tui.screens.reading import ReadingDialog, help_lines
+from dura_tui.screens.sleeping import SleepingView
+from dura_tui.screens.state import StateView
+from dura_tui.screens.tasks import TasksView
+from dura_tui.screens.view import Hint, View
+from dura_tui.widgets.bars import Freshness, Line, key_line, tab_line, title_line
+
+if TYPE_CHECKING:
+    from dura_tui.app import DuraApp
+
+_OUTCOME_SECONDS = 12.0
+"""How long the outcome of an action stays in the line above the keys."""
+
+
+class MainScreen(Screen[None]):
+    """One view at a time, and what is true in all of them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
+
+    def __init__(self) -> None:
+        """Begin with the overview."""
+        super().__init__()
+        self.shown = VIEWS[0]
+        """The name of the view that is shown; `detail` for the task detail."""
+        self._origin = VIEWS[0]
+        self._outcome: tuple[Outcome, datetime] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lines around the views."""
+        yield Line(id="title")
+        yield Line(id="tabs")
+        yield Static(id="trouble")
+        with ContentSwitcher(initial=VIEWS[0]):
+            yield OverviewView(id="overview")
+            yield LeasesView(id="leases")
+            yield SleepingView(id="sleeping")
+            yield TasksView(id="tasks")
+            yield EventsView(id="events")
+            yield StateView(id="state")
+            yield DetailView(id="detail")
+        with Horizontal(id="foot"):
+            yield Line(id="status")
+        yield Line(id="keys")
+
+    @property
+    def dura(self) -> DuraApp:
+        """The app, by its own type."""
+        return cast("DuraApp", self.app)
+
+    @property
+    def view(self) -> View:
+        """The view that is shown."""
+        return self.query_one(f"#{self.shown}", View)
+
+    def on_mount(self) -> None:
+        """Give the keys to the first view, and let the reading begin."""
+        self.view.enter()
+        self.dura.begin()
+
+    # --- drawing -----------------------------------------------------------------------------------------------------
+
+    def want(self) -> Want:
+        """What the view needs."""
+        return self.view.want()
+
+    def show(self, snapshot: Snapshot, now: datetime) -> None:
+        """Hand the view a snapshot that answers its want."""
+        self.view.show(snapshot, now)
+        self.draw_lines(now)
+
+    def draw(self, now: datetime) -> None:
+        """Time has passed."""
+        if not self.dura.paused:
+            self.view.draw(now)
+        self.draw_lines(now)
+
+    def draw_lines(self, now: datetime) -> None:
+        """Draw what surrounds the view."""
+        width = self.size.width
+        snapshot, freshness = self.dura.snapshot, self.dura.freshness()
+        badges = [(" READ-ONLY ", "reverse bold")] if self.dura.operator.read_only else []
+        if self.dura.demo:
+            badges.insert(0, (" DEMO ", "reverse"))
+        self.query_one("#title", Line).put(title_line(width, self.dura.path, badges, freshness, now))
+        self.query_one("#tabs", Line).put(tab_line(width, self._tabs(snapshot), self._origin))
+        self._draw_trouble(freshness, now)
+        self.query_one("#status", Line).put(self._status(now))
+        self.query_one("#keys", Line).put(key_line(width, self._hints()))
+
+    def _tabs(self, snapshot: Snapshot | None) -> list[tuple[str, str, str]]:
+        totals = snapshot.totals() if snapshot else {}
+        counts = {
+            "leases": totals.get("running", 0),
+            "sleeping": totals.get("sleeping", 0),
+            "tasks": sum(totals.values()),
+        }
+        labels = {name: self.query_one(f"#{name}", View).LABEL for name in VIEWS}
+        return [(name, labels[name], fmt.compact(counts[name]) if counts.get(name) else "") for name in VIEWS]
+
+    def _draw_trouble(self, freshness: Freshness, now: datetime) -> None:
+        trouble = self.query_one("#trouble", Static)
+        reason = self.dura.trouble
+        trouble.display = reason is not None
+        if reason is None:
+            return
+        text = Text()
+        text.append(f"✗ {reason}", "bold red")
+        if freshness.taken_at is not None:
+            age = fmt.ago(freshness.taken_at, now)
+            text.append(f"\n  What is shown was read {age} ago. Trying again.", "red")
+        else:
+            text.append("\n  Trying again.", "red")
+        trouble.update(text)
+
+    def _status(self, now: datetime) -> Text:
+        text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
+        if self._outcome is not None:
+            outcome, at = self._outcome
+            if (now - at).total_seconds() <= _OUTCOME_SECONDS:
+                text.append(
+                    f"{'✓' if outcome.done else '✗'} {outcome.text}", "green" if outcome.done else "bold red"
+                )
+                return text
+            self._outcome = None
+        text.append(self.view.describe(), "bright_black")
+        return text
+
+    def _hints(self) -> list[Hint]:
+        target = self.view.target()
+        hints = self.view.hints()
+        operator = self.dura.operator
+        if not operator.read_only:
+            for action in ACTIONS.values():
+                fits = operator.objection(action, target) is None
+                if fits and (
+                    action.name != "emit" or self.shown in ("events", "sleeping") or _awaits(target)
+                ):
+                    hints.append((action.key, action.label, f"screen.act('{action.name}')"))
+        hints += [
+            ("p", "go on" if self.dura.paused else "pause", "screen.pause"),
+            ("q", "quit", "screen.quit"),
+        ]
+        return [*hints, ("?", "help", "screen.help")]
+
+    # --- moving ------------------------------------------------------------------------------------------------------
+
+    def action_view(self, name: str) -> None:
+        """Show a view."""
+        self._origin = name
+        self._switch(name)
+
+    def action_neighbour(self, step: int) -> None:
+        """The view beside this one."""
+        self.action_view(VIEWS[(VIEWS.index(self._origin) + step) % len(VIEWS)])
+
+    def _switch(self, name: str) -> None:
+        self.shown = name
+        self.query_one(ContentSwitcher).current = name
+        self.view.enter()
+        self.dura.want_changed()
+        self.draw(self.dura.now())
+
+    def action_back(self) -> None:
+        """Out of the task, the keys or the filter."""
+        view = self.view
+        if self.shown == "detail":
+            self._switch(self._origin)
+        elif isinstance(view, StateView):
+            view.back()
+        elif isinstance(view, TasksView | EventsView):
+            view.clear_filter()
+
+    def action_open(self) -> None:
+        """What Enter does, for a click on its hint."""
+        self.view.open()
+
+    def action_filter(self) -> None:
+        """Filter the list, or the tasks from a view that has no filter."""
+        if isinstance(self.view, TasksView | EventsView):
+            self.view.edit_filter()
+            return
+        self.action_view("tasks")
+        self.query_one(TasksView).edit_filter()
+
+    def action_sort(self) -> None:
+        """Sort the tasks another way."""
+        if isinstance(self.view, TasksView):
+            self.view.sort()
+
+    def action_page(self, step: int) -> None:
+        """Turn the page."""
+        if isinstance(self.view, TasksView):
+            self.view.turn_page(step)
+
+    @on(View.WantChanged)
+    def _want_changed(self) -> None:
+        self.dura.want_changed()
+
+    @on(View.CursorMoved)
+    def _cursor_moved(self) -> None:
+        self.draw(self.dura.now())
+
+    @on(View.OpenTask)
+    def _open_task(self, event: View.OpenTask) -> None:
+        self.query_one(DetailView).show_task(event.task_id)
+        self._switch("detail")
+
+    @on(View.ListTasks)
+    def _list_tasks(self, event: View.ListTasks) -> None:
+        self.query_one(TasksView).list_tasks(event.query)
+        self.action_view("tasks")
+
+    @on(View.ReadValue)
+    def _read_value(self, event: View.ReadValue) -> None:
+        self.app.push_screen(ReadingDialog(event.title, event.lines, event.source))
+
+    # --- the screen --------------------------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(ReadingDialog("Help", help_lines()))
+
+    def action_pause(self) -> None:
+        """Freeze the tables, or go on."""
+        self.dura.pause(not self.dura.paused)
+        self.draw_lines(self.dura.now())
+
+    def action_refresh(self) -> None:
+        """Read now."""
+        self.dura.read_now()
+
+    def action_quit(self) -> None:
+        """End the monitor."""
+        self.app.exit()
+
+    def action_copy(self) -> None:
+        """Copy the id under the cursor, or the event's name."""
+        target = self.view.target()
+        text = (target.task_id or target.event_name) if target else None
+        if text:
+            self.post_message(CopyAsked(text, text))
+
+    # --- actions -----------------------------------------------------------------------------------------------------
+
+    def action_act(self, name: str) -> None:
+        """Begin an action on what is under the cursor, as it is shown now."""
+        action, target = ACTIONS[name], self.view.target() or Target()
+        objection = self.dura.operator.objection(action, target)
+        if objection is not None:
+            self.report(Outcome(name, done=False, text=objection))
+            return
+        dialog = dialog_for(action, target)
+        if dialog is None:
+            self.dura.carry_out(Order(action=name, target=target))
+            return
+        self.app.push_screen(dialog, self._asked)
+
+    def _asked(self, order: Order | None) -> None:
+        self.dura.want_changed()
+        if order is not None:
+            self.dura.carry_out(order)
+
+    def report(self, outcome: Outcome) -> None:
+        """Show how an action ended: as a notification, and for a while in the status line."""
+        now = self.dura.now()
+        self._outcome = (outcome, now)
+        self.app.notify(
+            outcome.text, severity="information" if outcome.done else "warning", markup=False, timeout=6
+        )
+        self.draw_lines(now)
+
+
+def _awaits(target: Target | None) -> bool:
+    return bool(target and target.event_name and (target.state is None or target.state in LIVE))

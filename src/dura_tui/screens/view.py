@@ -1,0 +1,171 @@
+"""What every view is: it says what it wants read, shows a snapshot, redraws as time passes, and names its target."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar, Generic, TypeVar, cast
+
+from textual import on
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import DataTable
+
+from dura.records import Lease, Sleeper, Snapshot, TaskQuery, TaskRow, Want
+from dura_tui.actions import Target
+from dura_tui.widgets.cells import Cell
+from dura_tui.widgets.live_table import LiveTable
+
+Record = TypeVar("Record")
+
+Hint = tuple[str, str, str]
+"""A key, its label, and the screen action that a click on it runs."""
+
+
+class View(Vertical):
+    """One of the numbered views, or the task detail."""
+
+    LABEL: ClassVar[str] = ""
+
+    class WantChanged(Message):
+        """The view needs something else from the store."""
+
+    class OpenTask(Message):
+        """The operator wants to see a task."""
+
+        def __init__(self, task_id: str) -> None:
+            super().__init__()
+            self.task_id = task_id
+
+    class ListTasks(Message):
+        """The operator wants to see the tasks behind a line."""
+
+        def __init__(self, query: TaskQuery) -> None:
+            super().__init__()
+            self.query = query
+
+    class ReadValue(Message):
+        """The operator wants to read a value, an error or a traceback in full."""
+
+        def __init__(self, title: str, lines: list[Cell], source: str) -> None:
+            super().__init__()
+            self.title = title
+            self.lines = lines
+            self.source = source
+            """The text as stored, for copying."""
+
+    class CursorMoved(Message):
+        """Another row is under the cursor, so other keys apply."""
+
+    snapshot: Snapshot | None = None
+    """What the view shows."""
+
+    def want(self) -> Want:
+        """What a snapshot must hold for this view."""
+        return Want()
+
+    def show(self, snapshot: Snapshot, now: datetime) -> None:
+        """Take a snapshot that answers `want`, and draw it."""
+        self.snapshot = snapshot
+        self.draw(now)
+
+    def draw(self, now: datetime) -> None:
+        """Draw the snapshot as of `now`; called again every second."""
+
+    def draw_again(self) -> None:
+        """Ask for `draw` with the present time."""
+        self.post_message(View.CursorMoved())
+
+    def target(self) -> Target | None:
+        """What an action would act on."""
+        return None
+
+    def describe(self) -> str:
+        """What is under the cursor, with its full ids, for the status line; printable."""
+        return ""
+
+    def hints(self) -> list[Hint]:
+        """The view's own keys that apply now."""
+        return []
+
+    def enter(self) -> None:
+        """The view has become visible: put the focus where the keys should go."""
+
+    def open(self) -> None:
+        """Open what is under the cursor."""
+
+
+class ListView(View, Generic[Record]):
+    """A view that is one table of runs; Enter opens the task under the cursor."""
+
+    @property
+    def table(self) -> LiveTable[Record]:
+        """The list."""
+        return cast("LiveTable[Record]", self.query_one(LiveTable))
+
+    def enter(self) -> None:
+        """The keys go to the table."""
+        self.table.focus()
+
+    def hints(self) -> list[Hint]:
+        """Enter, when there is something to open."""
+        return [("enter", "open", "screen.open")] if self.table.key else []
+
+    def task_id(self) -> str | None:
+        """The task under the cursor."""
+        return None
+
+    def open(self) -> None:
+        """Show the task under the cursor."""
+        if task_id := self.task_id():
+            self.post_message(View.OpenTask(task_id))
+
+    @on(DataTable.RowSelected)
+    def _open_row(self, event: DataTable.RowSelected) -> None:
+        event.stop()
+        self.open()
+
+    @on(DataTable.RowHighlighted)
+    def _row_changed(self, event: DataTable.RowHighlighted) -> None:
+        event.stop()
+        self.post_message(View.CursorMoved())
+
+
+def task_target(row: TaskRow) -> Target:
+    """The target that a line of a task list is."""
+    return Target(
+        task_id=row.task_id,
+        run_id=row.run_id,
+        claim_token=row.claim_token,
+        name=row.name,
+        state=row.state,
+        sleep_cause=row.sleep_cause,
+        event_name=row.wake_event if row.sleep_cause != "sleep" else None,
+        waiting_run_id=row.run_id if row.wake_event else None,
+        expires_at=row.due_at if row.state == "running" else None,
+    )
+
+
+def lease_target(row: Lease) -> Target:
+    """The target that a lease is."""
+    return Target(
+        task_id=row.task_id,
+        run_id=row.run_id,
+        claim_token=row.claim_token,
+        name=row.name,
+        state="running",
+        expires_at=row.expires_at,
+    )
+
+
+def sleeper_target(row: Sleeper) -> Target:
+    """The target that a sleeper is."""
+    event = row.event_name if row.cause == "event" else None
+    return Target(
+        task_id=row.task_id,
+        run_id=row.run_id,
+        name=row.name,
+        state="sleeping",
+        sleep_cause=row.cause,
+        event_name=event,
+        waiting_run_id=row.run_id if event else None,
+    )

@@ -1,0 +1,1 @@
+"""What the screens are made of. Widgets know records and cells, never screens, the feed or the actions."""

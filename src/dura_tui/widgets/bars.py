@@ -1,0 +1,157 @@
+"""The lines around a view: title, tabs, the outcome of the last action, the keys that apply now.
+
+Each is one line high, drawn from a few facts, and repainted only when its text differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+from textual.widget import Widget
+
+from dura_tui import format as fmt
+
+_GAP: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How far what is on the screen can be trusted."""
+
+    taken_at: datetime | None
+    """When the snapshot on the screen was read; None before the first."""
+    looked_at: datetime | None
+    """When the store was last looked at with success."""
+    failing: bool
+    paused: bool
+    patience: float
+    """After how many seconds without a look the screen counts as stale."""
+
+    def stale_seconds(self, now: datetime) -> float | None:
+        """How old the screen is, when it is not current; None while it is."""
+        seen = self.taken_at if self.paused else self.looked_at
+        if seen is None:
+            return None
+        age = max((now - seen).total_seconds(), 0.0)
+        return age if self.failing or self.paused or age > self.patience else None
+
+    def badge(self, now: datetime) -> tuple[str, str]:
+        """The state of the screen in a few words, and its style."""
+        age = self.stale_seconds(now)
+        if age is not None:
+            word, style = ("‖ paused", "bold yellow") if self.paused else ("✗ stale", "bold red")
+            return f"{word} {fmt.whole_duration(age)}", style
+        if self.looked_at is None:
+            return ("✗ no data", "bold red") if self.failing else ("… reading", "yellow")
+        return "● live", "green"
+
+
+class Line(Widget):
+    """One line of text."""
+
+    DEFAULT_CSS = """
+    Line { height: 1; width: 1fr; link-style: none; link-color: $foreground; link-background: transparent; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Make an empty line."""
+        super().__init__(id=id)
+        self._text = Text()
+
+    def put(self, text: Text) -> None:
+        """Show this text, if it is not what is shown."""
+        if text != self._text or text.style != self._text.style:
+            self._text = text
+            self.refresh()
+
+    @property
+    def text(self) -> str:
+        """What the line says."""
+        return self._text.plain
+
+    def render(self) -> Text:
+        """Draw it, cut with an ellipsis where it is too long."""
+        text = self._text.copy()
+        text.truncate(self.size.width, overflow="ellipsis")
+        return text
+
+
+def title_line(
+    width: int, path: str, badges: Sequence[tuple[str, str]], freshness: Freshness, now: datetime
+) -> Text:
+    """Product, file, badges, freshness and time of day, as far as they fit."""
+    right = [*badges, freshness.badge(now)]
+    if width >= 60:
+        right.append((f"{now:%H:%M:%S}" + (" UTC" if width >= 76 else ""), "bright_black"))
+    while len(right) > 1 and sum(cell_len(text) + _GAP for text, _ in right) > width - 12:
+        right.pop(-1 if right[-1][1] == "bright_black" else 0)
+    room = width - sum(cell_len(text) + _GAP for text, _ in right) - 1
+    text = Text(no_wrap=True, overflow="crop", end="")
+    brand = " dura "
+    if room < 14:
+        brand = ""
+    text.append(brand, "bold")
+    text.append(" " + fmt.clip_middle(path, max(room - len(brand) - 2, 0)))
+    text.append(" " * max(room - cell_len(text.plain), 0))
+    for badge, style in right:
+        text.append(" " * _GAP)
+        text.append(badge, style)
+    return text
+
+
+def tab_line(width: int, tabs: Sequence[tuple[str, str, str]], active: str) -> Text:
+    """The views by key and name with their counts; the active one reversed. Each is clickable.
+
+    Args:
+        width: Cells there are.
+        tabs: Name, label, and a count or empty text for each view, in the order of their keys.
+        active: The name of the view that is shown.
+    """
+    counted = [(name, label, f" {count}" if count else "") for name, label, count in tabs]
+    for shape in (counted, [(name, label, "") for name, label, _ in tabs]):
+        if sum(len(label) + len(count) + 5 for _, label, count in shape) <= width:
+            break
+    else:
+        shape = [(name, label if name == active else "", "") for name, label, _ in tabs]
+    text = Text(no_wrap=True, overflow="crop", end="")
+    for place, (name, label, count) in enumerate(shape, start=1):
+        if name == active:
+            text.append(f" {place} {label}".rstrip() + f"{count} ", "bold black on blue")
+        else:
+            text.append(f" {place}", "blue")
+            text.append(f" {label}" if label else "", Style(meta={"@click": f"screen.view('{name}')"}))
+            text.append(f"{count} ", "bright_black")
+        text.append(" ")
+    return text
+
+
+def key_line(width: int, hints: Sequence[tuple[str, str, str]]) -> Text:
+    """As many keys as fit, the most important first. Each is clickable.
+
+    Args:
+        width: Cells there are.
+        hints: Key, label, and the action that a click on it runs; the last one always stays.
+    """
+    text = Text(no_wrap=True, overflow="crop", end="")
+    *rest, last = hints
+    room = width - len(last[0]) - len(last[1]) - 3
+    for key, label, action in rest:
+        needed = cell_len(key) + cell_len(label) + 3
+        if needed > room:
+            continue
+        room -= needed
+        _add_hint(text, key, label, action)
+    _add_hint(text, *last)
+    return text
+
+
+def _add_hint(text: Text, key: str, label: str, action: str) -> None:
+    text.append(f" {key} ", "bold blue")
+    text.append(label, Style(meta={"@click": action}))
+    text.append(" ")

@@ -1,0 +1,136 @@
+"""A scrolling view of text lines: JSON, tracebacks, help. Wraps to its width, draws only the lines in sight."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from dura_tui import format as fmt
+from dura_tui.widgets.cells import Cell, cell
+
+MOST_CHARACTERS: Final = 400_000
+"""Longer values are cut here; the view says so."""
+
+_TOKEN: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b')
+
+
+def json_view(text: str | None) -> list[Cell]:
+    """A stored JSON value as coloured lines."""
+    if text is None:
+        return [cell("nothing stored", "bright_black")]
+    rest = len(text) - MOST_CHARACTERS
+    if rest > 0:
+        lines = [cell(line) for line in fmt.printable_lines(text[:MOST_CHARACTERS])]
+        return [*lines, cell(f"… {fmt.number(rest)} characters more are not shown", "yellow")]
+    return [_coloured(line) for line in fmt.json_lines(text)]
+
+
+def _coloured(line: str) -> Cell:
+    pieces: list[tuple[str, str]] = []
+    end = 0
+    for match in _TOKEN.finditer(line):
+        pieces.append((line[end : match.start()], "bright_black"))
+        string, colon, digits, word = match.groups()
+        if string is not None:
+            pieces.append((string, "blue" if colon else "green"))
+            pieces.append((colon or "", "bright_black"))
+        else:
+            pieces.append((digits or word, "cyan" if digits else "magenta"))
+        end = match.end()
+    pieces.append((line[end:], "bright_black"))
+    return tuple(piece for piece in pieces if piece[0])
+
+
+def failure_view(reason: str) -> list[Cell]:
+    """A failure reason as lines: what failed in red, the traceback quiet, its last frames readable."""
+    first, *rest = fmt.failure_lines(reason)
+    return [cell(first, "bold red"), *(cell(line, "") for line in rest)]
+
+
+def wrap(line: Cell, width: int) -> list[Cell]:
+    """Break a line into lines of at most `width` cells, wherever that falls."""
+    lines: list[Cell] = []
+    current: list[tuple[str, str]] = []
+    room = width
+    for text, style in line:
+        while text:
+            head = text if cell_len(text) <= room else _head(text, room)
+            if not head and room < width:
+                lines.append(tuple(current))
+                current, room = [], width
+                continue
+            head = head or text[0]
+            current.append((head, style))
+            room -= cell_len(head)
+            text = text[len(head) :]
+            if room <= 0 and text:
+                lines.append(tuple(current))
+                current, room = [], width
+    lines.append(tuple(current))
+    return lines
+
+
+def _head(text: str, room: int) -> str:
+    head = text[:room]
+    while cell_len(head) > room:
+        head = head[:-1]
+    return head
+
+
+class TextView(ScrollView, can_focus=True):
+    """Lines of cells, wrapped and scrolled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "scroll_down", show=False),
+        Binding("k", "scroll_up", show=False),
+        Binding("g", "scroll_home", show=False),
+        Binding("G", "scroll_end", show=False),
+        Binding("ctrl+d,ctrl+f,space", "page_down", show=False),
+        Binding("ctrl+u,ctrl+b", "page_up", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Make an empty view."""
+        super().__init__(id=id)
+        self._lines: list[Cell] = []
+        self._wrapped: list[Cell] = []
+
+    @property
+    def text(self) -> str:
+        """The lines without their styles."""
+        return "\n".join("".join(text for text, _ in line) for line in self._lines)
+
+    def show_lines(self, lines: list[Cell]) -> None:
+        """Show these lines; the scroll stays where it is if they are the same."""
+        if lines == self._lines:
+            return
+        self._lines = lines
+        self._wrap()
+        self.scroll_to(y=0, animate=False)
+
+    def _wrap(self) -> None:
+        width = max(self.scrollable_content_region.width, 10)
+        self._wrapped = [part for line in self._lines for part in wrap(line, width)]
+        self.virtual_size = Size(width, len(self._wrapped))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Wrap anew."""
+        self._wrap()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        base, width = self.rich_style, self.scrollable_content_region.width
+        index = y + int(self.scroll_y)
+        if index >= len(self._wrapped):
+            return Strip.blank(width, base)
+        segments = [Segment(text, base + Style.parse(style)) for text, style in self._wrapped[index]]
+        return Strip(segments).adjust_cell_length(width, base)
