@@ -38,7 +38,9 @@ def test_import_dura_loads_the_standard_library_only() -> None:
 
 
 def test_no_module_of_the_engine_loads_the_user_interface() -> None:
-    doors = [found.name for found in pkgutil.iter_modules(dura.__path__) if found.name not in ("cli", "__main__")]
+    doors = [
+        found.name for found in pkgutil.iter_modules(dura.__path__) if found.name not in ("cli", "__main__")
+    ]
     for module in [f"dura.{name}" for name in doors]:
         assert not loaded_by(module) & {"textual", "rich", "dura_tui"}, module
 

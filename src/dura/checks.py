@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from dura.errors import InvalidValue
 
@@ -92,7 +93,18 @@ def optional_whole(value: int | None, what: str, *, least: int) -> int | None:
     return None if value is None else whole(value, what, least=least)
 
 
-def names(value: str | list[str] | tuple[str, ...] | None, what: str) -> tuple[str, ...] | None:
+def several(value: Iterable[str], what: str) -> tuple[str, ...]:
+    """Check a list of names; it may be empty.
+
+    Raises:
+        InvalidValue: It is no list (one text is none), or one of them is no name.
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidValue(f"{what} must be a list of names, not {_shown(value)}")
+    return tuple(name(each, what) for each in value)
+
+
+def names(value: str | Iterable[str] | None, what: str) -> tuple[str, ...] | None:
     """Check one name or several; None for no restriction.
 
     Raises:
@@ -100,7 +112,7 @@ def names(value: str | list[str] | tuple[str, ...] | None, what: str) -> tuple[s
     """
     if value is None:
         return None
-    several = (value,) if isinstance(value, str) else tuple(value)
-    if not several:
+    found = (name(value, what),) if isinstance(value, str) else several(value, what)
+    if not found:
         raise InvalidValue(f"{what} must name at least one; pass None for all")
-    return tuple(name(each, what) for each in several)
+    return found

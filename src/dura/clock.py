@@ -15,6 +15,9 @@ Clock = Callable[[], datetime]
 FOREVER: Final = "9999-12-31T23:59:59.999999+00:00"
 """The time that never comes: a wait without a deadline is due then."""
 
+_LAST: Final = "9999-12-31T23:59:59.999998+00:00"
+"""The last time that comes, if late: what has a due time is told apart from what has none."""
+
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -42,11 +45,11 @@ def from_text(text: str) -> datetime:
 
 
 def later(moment: str, seconds: float) -> str:
-    """The moment that many seconds after `moment` (before it, if negative), FOREVER where the calendar ends."""
+    """The moment that many seconds after `moment` (before it, if negative), at most the calendar's last but FOREVER."""
     try:
-        return to_text(from_text(moment) + timedelta(seconds=seconds))
+        return min(to_text(from_text(moment) + timedelta(seconds=seconds)), _LAST)
     except OverflowError:
-        return FOREVER if seconds > 0 else to_text(datetime.min.replace(tzinfo=UTC))
+        return _LAST if seconds > 0 else to_text(datetime.min.replace(tzinfo=UTC))
 
 
 def seconds_between(earlier: str, moment: str) -> float:

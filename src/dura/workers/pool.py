@@ -104,7 +104,7 @@ def run_workers(
         heartbeat=heartbeat,
         claim_timeout_secs=claim_timeout_secs,
         poll_interval=poll_interval,
-        queues=None if queues is None else names(tuple(queues), "queues"),
+        queues=names(queues, "queues"),
     )
     priorities = _priorities(whole(worker_count, "worker_count", least=1), lanes or ())
     workers = [
