@@ -139,7 +139,7 @@ def _act(args: Namespace, action: str, perform: Perform) -> Exit:
             targets = _targets(monitor, args.ids, outcomes)
             _confirm(args, action, list(targets.values()))
             for target, found in targets.items():
-                outcomes.append(_one(engine, target, found, perform))
+                outcomes.append(_one(engine, action, target, found, perform))
                 _report(outcomes[-1], json=args.json)
     finally:
         if args.json and outcomes:
@@ -164,7 +164,7 @@ def _targets(monitor: Monitor, ids: list[str], outcomes: list[Outcome]) -> dict[
     return targets
 
 
-def _one(engine: DurableEngine, target: str, found: Found, perform: Perform) -> Outcome:
+def _one(engine: DurableEngine, action: str, target: str, found: Found, perform: Perform) -> Outcome:
     task = found.task
     facts: dict[str, object] = {
         "task_id": task.task_id,
@@ -176,7 +176,10 @@ def _one(engine: DurableEngine, target: str, found: Found, perform: Perform) -> 
     try:
         facts |= perform(engine, found)
     except _REFUSALS as error:
-        return Outcome(target=target, done=False, **facts | {"message": str(error)})  # type: ignore[arg-type]
+        message = str(error)
+        if task.task_id not in message:
+            message = f"cannot {action} {_title(found)}: {message}"
+        return Outcome(target=target, done=False, **facts | {"message": message})  # type: ignore[arg-type]
     return Outcome(target=target, done=True, **facts)  # type: ignore[arg-type]
 
 

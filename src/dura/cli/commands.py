@@ -6,12 +6,22 @@ A command is parsed by a parser of its own, so that options may stand between it
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from dura.cli import acting, arguments, detail, emitting, overview, reading, upkeep
-from dura.cli.exits import MEANINGS, Exit
+from dura.cli.exits import MEANINGS, CommandFailed, Exit
+
+_WIDTH: Final = 79
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that tells errors in two lines."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandFailed(f"{message}\n`{self.prog} --help` shows what it takes", Exit.USAGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +33,8 @@ class Command:
     """One line for the list of commands."""
     about: str
     """What its own help says first."""
+    takes: str = ""
+    """Its positional arguments after PATH, as its usage shows them."""
     arguments: Callable[[argparse.ArgumentParser], None]
     """Adds its arguments; PATH is there already."""
     run: Callable[[argparse.Namespace], Exit]
@@ -30,9 +42,10 @@ class Command:
 
     def parser(self) -> argparse.ArgumentParser:
         """Its parser."""
-        parser = argparse.ArgumentParser(
+        parser = _Parser(
             prog=f"dura {self.name}",
-            description=self.about,
+            usage=" ".join(("%(prog)s PATH", self.takes, "[OPTIONS]")).replace("  ", " "),
+            description=textwrap.fill(self.about, _WIDTH),
             epilog="examples:\n" + "\n".join(f"  {example}" for example in self.examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
@@ -48,7 +61,7 @@ _LOOKING: Final = (
         name="status",
         summary="how the store is doing, on one page",
         about=(
-            "Tasks by queue, name and state, what is due, who works, the leases that end first, the\n"
+            "Tasks by queue, name and state, what is due, who works, the leases that end first, the "
             "sleepers that are due first, what is awaited, what failed, and the size of the file."
         ),
         arguments=arguments.status,
@@ -59,7 +72,7 @@ _LOOKING: Final = (
         name="tasks",
         summary="list tasks",
         about=(
-            "Tasks that match every option given. With --sort due, and no --state, only sleeping and\n"
+            "Tasks that match every option given. With --sort due, and no --state, only sleeping and "
             "running tasks are listed, by when they are due or their lease ends."
         ),
         arguments=arguments.tasks,
@@ -74,6 +87,7 @@ _LOOKING: Final = (
         name="task",
         summary="everything about one task",
         about="Parameters, attempts, finished steps, waits, the latest failures and the result of one task.",
+        takes="ID",
         arguments=arguments.task,
         run=detail.task,
         examples=("dura task orders.db 7f3a9c12", "dura task orders.db 7f3a9c12 --failures 5"),
@@ -98,7 +112,7 @@ _LOOKING: Final = (
         name="events",
         summary="awaited events with who waits, and emitted events",
         about=(
-            "Events that runs sleep on, the soonest deadline first, with the waiting tasks; then events\n"
+            "Events that runs sleep on, the soonest deadline first, with the waiting tasks; then events "
             "that were emitted, the latest first."
         ),
         arguments=arguments.events,
@@ -109,9 +123,10 @@ _LOOKING: Final = (
         name="state",
         summary="the key-value memory: namespaces, keys, a value",
         about=(
-            "Without NAMESPACE the namespaces, with it its keys and values, with KEY that one value as\n"
+            "Without NAMESPACE the namespaces, with it its keys and values, with KEY that one value as "
             "JSON. Namespaces that begin with dura. are the engine's own."
         ),
+        takes="[NAMESPACE [KEY]]",
         arguments=arguments.state,
         run=reading.state,
         examples=(
@@ -135,9 +150,10 @@ _ACTING: Final = (
         name="emit",
         summary="emit an event and wake who waits for it",
         about=(
-            "An event is emitted once and for all: the first emit of a name counts. If the name was\n"
+            "An event is emitted once and for all: the first emit of a name counts. If the name was "
             "emitted before, nothing changes and the exit code is 1."
         ),
+        takes="EVENT",
         arguments=arguments.emit,
         run=emitting.emit,
         examples=(
@@ -149,6 +165,7 @@ _ACTING: Final = (
         name="extend",
         summary="let a running task's lease end later",
         about="A lease that ends later than asked for already stays as it is.",
+        takes="ID [ID ...] --by SECONDS",
         arguments=arguments.extend,
         run=acting.extend,
         examples=("dura extend orders.db 7f3a9c12 --by 600", "dura extend orders.db 7f3a9c12 --by 15m"),
@@ -157,9 +174,10 @@ _ACTING: Final = (
         name="requeue",
         summary="give failed or cancelled tasks a new attempt, due now",
         about=(
-            "At least one more attempt is granted, whatever the task's limit. Finished steps are kept and\n"
+            "At least one more attempt is granted, whatever the task's limit. Finished steps are kept and "
             "not run again, unless an option says otherwise."
         ),
+        takes="ID [ID ...]",
         arguments=arguments.requeue,
         run=acting.requeue,
         examples=(
@@ -173,6 +191,7 @@ _ACTING: Final = (
         name="cancel",
         summary="cancel tasks that have not ended",
         about="The handler of a running task learns of it at its next call; nothing it does then is kept.",
+        takes="ID [ID ...]",
         arguments=arguments.cancel,
         run=acting.cancel,
         examples=("dura cancel orders.db 7f3a9c12 0b6de2f4 --reason 'ordered twice'",),
@@ -181,9 +200,10 @@ _ACTING: Final = (
         name="wake",
         summary="make delayed, backed-off or deferred tasks due now",
         about=(
-            "Cuts short a delay, a backoff or a deferral. A task that waits for an event is woken by\n"
+            "Cuts short a delay, a backoff or a deferral. A task that waits for an event is woken by "
             "emitting the event; one that sleeps in a step, by its own deadline alone."
         ),
+        takes="ID [ID ...]",
         arguments=arguments.wake,
         run=acting.wake,
         examples=("dura wake orders.db 7f3a9c12",),
@@ -195,7 +215,7 @@ _UPKEEP: Final = (
         name="cleanup",
         summary="remove tasks that ended long ago",
         about=(
-            "Tasks that ended longer ago go, with their attempts, steps and waits, and events that nobody\n"
+            "Tasks that ended longer ago go, with their attempts, steps and waits, and events that nobody "
             "can need any more. State is never touched. Done in short transactions: workers go on working."
         ),
         arguments=arguments.cleanup,
@@ -206,7 +226,7 @@ _UPKEEP: Final = (
         name="check",
         summary="look for damage",
         about=(
-            "SQLite's own integrity check, then every rule of the store. Reads the whole file. The exit\n"
+            "SQLite's own integrity check, then every rule of the store. Reads the whole file. The exit "
             "code is 1 if anything is wrong."
         ),
         arguments=arguments.check,
@@ -217,7 +237,7 @@ _UPKEEP: Final = (
         name="upgrade",
         summary="upgrade a store of dura 1.3.0; compact the file",
         about=(
-            "Upgrades the file in one transaction and says what it put right. A store that is up to date\n"
+            "Upgrades the file in one transaction and says what it put right. A store that is up to date "
             "stays as it is. Stop the programs that use the store first."
         ),
         arguments=arguments.upgrade,
@@ -248,9 +268,10 @@ def overall_help() -> str:
         lines += ["", f"{title}:", *(f"  {command.name:<9} {command.summary}" for command in group)]
     lines += [
         "",
-        "Tables are for people: on a terminal they are cut to its width and ids are shown by their",
-        "last eight characters, which every command takes. In a pipe nothing is cut. --json is for scripts.",
-        "Results go to standard output, notes and errors to standard error.",
+        "Tables are for people: on a terminal they are cut to its width, and ids shown by",
+        "their last eight characters, which every command takes. In a pipe nothing is cut.",
+        "--json is for scripts. Results go to standard output, notes and errors to",
+        "standard error.",
         "",
         "exit codes:",
         *(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items()),

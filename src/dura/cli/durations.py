@@ -42,20 +42,20 @@ def parse_duration(text: str, *, bare_seconds: bool = False) -> float:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in at most two units: `320ms`, `42s`, `1m 59s`, `12m`, `3h 05m`, `4d 3h`. Never negative."""
+    """A length of time in at most two units: `320ms`, `42s`, `1m 59s`, `12m`, `3h 5m`, `4d 3h`. Never negative."""
     seconds = max(seconds, 0.0)
     if seconds < 1:
         return f"{int(seconds * 1000)}ms" if seconds else "0s"
     whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, rest = divmod(whole, 60)
+    minutes, whole_seconds = divmod(whole, 60)
+    hours, whole_minutes = divmod(minutes, 60)
+    days, whole_hours = divmod(hours, 24)
     if minutes < 10:
-        return f"{minutes}m {rest:02d}s"
-    hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"{minutes}m"
-    days, hours_left = divmod(hours, 24)
+        return _joined((minutes, "m"), (whole_seconds, "s"))
     if not days:
-        return f"{hours}h {minutes:02d}m"
-    return f"{days}d {hours_left}h" if days < 100 else f"{days}d"
+        return _joined((hours, "h"), (whole_minutes, "m"))
+    return _joined((days, "d"), (whole_hours if days < 100 else 0, "h"))
+
+
+def _joined(*parts: tuple[int, str]) -> str:
+    return " ".join(f"{count}{unit}" for count, unit in parts if count)

@@ -87,11 +87,8 @@ def _payload(args: Namespace) -> Any:
     try:
         return decode_strictly(text)
     except ValueError as error:
-        raise CommandFailed(
-            f"the payload in {where} is no JSON: {error}.\n"
-            """Text needs quotes inside quotes, for example --payload '"yes"'.""",
-            Exit.USAGE,
-        ) from error
+        hint = """\nText needs quotes inside quotes: --payload '"yes"'.""" if args.payload is not None else ""
+        raise CommandFailed(f"the payload in {where} is no JSON: {error}{hint}", Exit.USAGE) from error
 
 
 def present_actor() -> str:

@@ -18,9 +18,9 @@ class Exit(IntEnum):
 
 MEANINGS: Final = {
     Exit.DONE: "done",
-    Exit.NOT_DONE: "refused, not found, nothing matched, event emitted before, or damage found",
+    Exit.NOT_DONE: "refused, not found, nothing matched, event emitted before, damage found",
     Exit.USAGE: "the command line is wrong; nothing was done",
-    Exit.STORE: "the store cannot be used: missing, busy, no dura store, needs an upgrade, disk failed",
+    Exit.STORE: "the store cannot be used: missing, busy, no dura store, needs an upgrade",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
 }
 """The line that `dura --help` and the reference give for each code."""

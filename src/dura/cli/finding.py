@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dura.cli.exits import CommandFailed, Exit
-from dura.cli.wording import NOTHING, printable
+from dura.cli.wording import printable
 from dura.monitor import Monitor
 from dura.records import TaskRow
 
@@ -52,7 +52,11 @@ def _several(part: str, found: tuple[TaskRow, ...]) -> str:
         f"{part!r} is in the ids of {'more than ' if more else ''}{min(len(found), _CANDIDATES)} tasks; "
         "give more of the one you mean:"
     ]
-    for task in found[:_CANDIDATES]:
-        key = task.idempotency_key or NOTHING
-        lines.append(f"{task.task_id}  {task.state:<9}  {printable(task.name)}  {printable(key)}")
+    shown = found[:_CANDIDATES]
+    widest = max(len(printable(task.name)) for task in shown)
+    for task in shown:
+        line = (
+            f"{task.task_id}  {task.state:<9}  {printable(task.name):<{widest}}  {task.idempotency_key or ''}"
+        )
+        lines.append(line.rstrip())
     return "\n".join(lines)

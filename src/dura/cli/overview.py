@@ -31,7 +31,7 @@ def status(args: Namespace) -> Exit:
     if args.json:
         say_json(_document(snapshot))
     else:
-        _print(Page(), snapshot)
+        _print(Page(), snapshot, limit)
     return Exit.DONE
 
 
@@ -54,7 +54,7 @@ def _document(snapshot: Snapshot) -> dict[str, object]:
     )
 
 
-def _print(page: Page, snapshot: Snapshot) -> None:
+def _print(page: Page, snapshot: Snapshot, limit: int) -> None:
     now = snapshot.taken_at
     page.facts(_facts(snapshot))
     totals = snapshot.totals()
@@ -65,11 +65,11 @@ def _print(page: Page, snapshot: Snapshot) -> None:
         page.heading("Workers", "those that hold leases, or settled a run in the last hour")
         task_tables.workers(page, snapshot.workers, now)
     if snapshot.leases:
-        remark = _of(len(snapshot.leases), totals.get(State.RUNNING, 0), "the first to end")
+        remark = _of(len(snapshot.leases), limit, totals.get(State.RUNNING, 0), "the first to end")
         page.heading("Leases", remark)
         task_tables.leases(page, snapshot.leases, now)
     if snapshot.sleepers:
-        remark = _of(len(snapshot.sleepers), totals.get(State.SLEEPING, 0), "the first due")
+        remark = _of(len(snapshot.sleepers), limit, totals.get(State.SLEEPING, 0), "the first due")
         page.heading("Sleeping", remark)
         task_tables.sleepers(page, snapshot.sleepers, now)
     if snapshot.awaited:
@@ -80,15 +80,16 @@ def _print(page: Page, snapshot: Snapshot) -> None:
         task_tables.failures(page, snapshot.failures, now)
 
 
-def _of(shown: int, total: int, which: str) -> str:
-    return f"{which}, {shown} of {number(total)}" if shown < total else which
+def _of(shown: int, limit: int, total: int, which: str) -> str:
+    return f"{which}, {shown} of {number(total)}" if shown == limit < total else which
 
 
 def _facts(snapshot: Snapshot) -> list[tuple[str, Cell]]:
     file = snapshot.file
+    log = f"and {size(file.wal_size)} in its write-ahead log" if file.wal_size else "no write-ahead log"
     facts: list[tuple[str, Cell]] = [
         ("store", printable(file.path)),
-        ("size", f"{size(file.size)}, and {size(file.wal_size)} in its write-ahead log"),
+        ("size", f"{size(file.size)}, {log}"),
         ("seen", moment_text(snapshot.taken_at)),
     ]
     if file.origin != "dura":

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Cell = str | tuple[str, str]
 """Printable text, or printable text with a style."""
 
-FAINT: Final = "bright_black"
+FAINT: Final = "dim"
 
 STATE_STYLES: Final[dict[str, str]] = {
     State.PENDING: "yellow",

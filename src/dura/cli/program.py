@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 
-from dura.cli.commands import COMMANDS, Command, overall_help
+from dura.cli.commands import COMMANDS, overall_help
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.output import abandon_result, complain, flush_result, prepare_streams, say
 from dura.errors import EngineError, InvalidValue, StoreError
@@ -71,16 +70,12 @@ def _run(argv: list[str]) -> int:
     if command is None:
         complain(f"there is no command {first!r}; `dura --help` lists them")
         return Exit.USAGE
-    parsed = _parse(command, rest)
-    return parsed if isinstance(parsed, int) else command.run(parsed)
-
-
-def _parse(command: Command, rest: list[str]) -> Namespace | int:
-    """The arguments, or the exit code after help or a usage error has been printed."""
     try:
-        return command.parser().parse_intermixed_args(rest)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else Exit.USAGE
+        args = command.parser().parse_intermixed_args(rest)
+    except SystemExit:
+        # The help was asked for and has been printed; errors come as CommandFailed.
+        return Exit.DONE
+    return command.run(args)
 
 
 def _version() -> str:

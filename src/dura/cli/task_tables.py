@@ -18,7 +18,6 @@ from dura.cli.wording import (
     printable,
     progress,
     situation,
-    sleeper_until,
     until,
 )
 from dura.records import (
@@ -147,8 +146,8 @@ def sleepers(page: Page, rows: Sequence[Sleeper], now: datetime) -> None:
         Column(title="name", gives_way=True),
         Column(title="attempt", right=True),
         Column(title="cause"),
-        Column(title="step", gives_way=True),
-        Column(title="until", gives_way=True),
+        Column(title="due"),
+        Column(title="event or step", gives_way=True),
     ]
     lines = [
         (
@@ -156,12 +155,17 @@ def sleepers(page: Page, rows: Sequence[Sleeper], now: datetime) -> None:
             printable(row.name),
             str(row.attempt),
             (printable(row.cause), STATE_STYLES[State.SLEEPING]),
-            printable(row.step_name or NOTHING),
-            sleeper_until(row, now) + (" (its task is over already)" if row.stray else ""),
+            until(row.due_at, now),
+            _event_or_step(row),
         )
         for row in rows
     ]
     page.table(columns, lines)
+
+
+def _event_or_step(sleeper: Sleeper) -> str:
+    name = sleeper.event_name or sleeper.step_name or NOTHING
+    return printable(name) + (", though its task is over" if sleeper.stray else "")
 
 
 def workers(page: Page, rows: Sequence[WorkerRow], now: datetime) -> None:

@@ -75,7 +75,7 @@ def _tell(path: str, remaining: tuple[Finding, ...], repaired: tuple[Finding, ..
         for breach in finding.breaches:
             say(f"  {printable(breach)}")
     if not remaining:
-        say(f"{printable(path)} is sound: SQLite's integrity check passes, and every rule of the store holds")
+        say(f"{printable(path)} is sound: SQLite's integrity check passes and every rule holds")
 
 
 def upgrade(args: Namespace) -> Exit:

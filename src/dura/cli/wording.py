@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from dura.cli.durations import duration
-from dura.records import Lease, Sleeper, TaskRow
+from dura.records import Lease, TaskRow
 from dura.states import SleepCause, State
 
 NOTHING: Final = "-"
@@ -122,29 +122,19 @@ def of_limit(value: int, limit: int | None) -> str:
 def sleep_of(cause: str, event_name: str | None, due_at: datetime | None, now: datetime) -> str:
     """What ends a sleep: `approved:7, or in 5m`, `backoff, due in 12s`."""
     if cause == SleepCause.EVENT and event_name is not None:
-        return event_or_deadline(event_name, due_at, now)
+        name = printable(event_name)
+        if due_at is None:
+            return name
+        return f"{name}, {'or' if due_at > now else 'timed out'} {until(due_at, now)}"
     return f"{printable(cause)}, due {until(due_at, now)}"
-
-
-def event_or_deadline(event_name: str, deadline: datetime | None, now: datetime) -> str:
-    """An event, and the deadline that ends the wait for it otherwise."""
-    name = printable(event_name)
-    if deadline is None:
-        return name
-    return f"{name}, {'or' if deadline > now else 'timed out'} {until(deadline, now)}"
-
-
-def sleeper_until(sleeper: Sleeper, now: datetime) -> str:
-    """What ends a sleeper's sleep, its cause being told elsewhere."""
-    if sleeper.event_name is not None:
-        return event_or_deadline(sleeper.event_name, sleeper.due_at, now)
-    return until(sleeper.due_at, now)
 
 
 def lease_end(lease: Lease, now: datetime) -> str:
     """When a lease ends, and what that does if nobody extends it."""
-    fate = "then fails for good" if lease.fails_at_expiry else "then pending again"
-    return f"{until(lease.expires_at, now)}, {fate}"
+    when = until(lease.expires_at, now)
+    if lease.expires_at is not None and lease.expires_at <= now:
+        return f"{when}, to be {'failed for good' if lease.fails_at_expiry else 'taken back'}"
+    return f"{when}, then {'fails for good' if lease.fails_at_expiry else 'pending again'}"
 
 
 def situation(task: TaskRow, now: datetime) -> str:
@@ -225,7 +215,9 @@ def failure_lines(reason: str) -> list[str]:
     traceback = rest.pop("traceback", None)
     if traceback:
         text = traceback if isinstance(traceback, str) else "\n".join(map(str, traceback))
-        lines += printable_lines(text.rstrip("\n"))
+        trace = printable_lines(text.rstrip("\n"))
+        # A traceback ends with the type and message that are told already.
+        lines += trace[: -len(lines)] if lines and trace[-len(lines) :] == lines else trace
     if rest:
         lines += value_lines(json.dumps(rest))
     return lines
