@@ -13,11 +13,14 @@ from datetime import datetime
 from typing import Final
 
 from dura.records import CountRow
-from dura.states import LIVE, TERMINAL, State
+from dura.states import LIVE, State
 from dura.store.views.look import Look, moment_of
 
 _STRIDE: Final = 20_000
 """Tasks counted at a time on a file without counters, so that little is lost when the time is over."""
+
+_COUNTING_ORDER: Final = (*LIVE, State.FAILED, State.CANCELLED, State.COMPLETED)
+"""What matters most, and is fewest, first."""
 
 _MOST_PRIORITIES: Final = 1_000
 """Different priorities of pending runs that are looked at for the oldest of them."""
@@ -46,7 +49,7 @@ def _kept(look: Look) -> Counter[tuple[str, str, str]]:
 
 def _counted(look: Look) -> Counter[tuple[str, str, str]]:
     found: Counter[tuple[str, str, str]] = Counter()
-    for state in (*LIVE, *TERMINAL):
+    for state in _COUNTING_ORDER:
         last: int | None = -(2**63)
         while last is not None and not look.cut:
             groups = look.rows(

@@ -116,14 +116,14 @@ class Look:
         Raises:
             OutOfTimeError: The part's time is over.
         """
-        with closing(self._connection.execute(sql, values)) as cursor:
-            try:
+        try:
+            with closing(self._connection.execute(sql, values)) as cursor:
                 yield from cursor
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
-                    raise
-                self._cut = True
-                raise OutOfTimeError from None
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                raise
+            self._cut = True
+            raise OutOfTimeError from None
 
     def rows(self, sql: str, values: Values = ()) -> list[sqlite3.Row]:
         """All rows, or those found before the part's time was over."""

@@ -46,7 +46,7 @@ def sleepers(look: Look, limit: int) -> tuple[Sleeper, ...]:
         """
         SELECT r.run_id, r.task_id, t.task_name, r.queue, r.attempt, r.sleep_cause, r.available_at, r.wake_event,
                r.deferrals, t.terminal_at IS NOT NULL OR t.last_attempt_run IS NOT r.run_id AS stray,
-               (SELECT w.step_name FROM waits w WHERE w.run_id = r.run_id AND w.event_name = r.wake_event LIMIT 1)
+               (SELECT w.step_name FROM waits w WHERE w.run_id = r.run_id AND +w.event_name = r.wake_event LIMIT 1)
                    AS step_name
         FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id
         WHERE r.state = 'sleeping' ORDER BY r.available_at, r.rowid LIMIT ?

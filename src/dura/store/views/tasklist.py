@@ -2,7 +2,7 @@
 
 Where an index gives the order, a page is a walk along it that ends with the page; a walk that runs out of time hands back
 what it has found, and the next page goes on from where it stopped. Where none does, the newest tasks that match, at most
-20,000, are sorted here. On a file of ours:
+10,000, are sorted here. On a file of ours:
 
     state       newest, oldest               due                    priority       attempts, name
     any         as spawned                   sleepers and leases    sorted here    sorted here

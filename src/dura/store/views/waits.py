@@ -9,7 +9,7 @@ from dura.records import AwaitedEvent, Waiter
 from dura.store.events import SLEEP_EVENT
 from dura.store.views.look import Look, moment_of
 
-_CANDIDATES: Final = 5_000
+_CANDIDATES: Final = 2_000
 """Sleeping runs with the soonest deadlines, and oldest waits, from which the events to show are chosen."""
 
 _MOST_COUNTED: Final = 10_000
@@ -25,7 +25,7 @@ _LAST: Final = "~"
 def awaited(look: Look, limit: int) -> tuple[AwaitedEvent, ...]:
     """Events that runs sleep on, the one with the soonest deadline at the top, those without a deadline last.
 
-    With more than 5,000 waits in the store, the events are those of the soonest deadlines and of the oldest waits.
+    With more than 2,000 waits in the store, the events are those of the soonest deadlines and of the oldest waits.
     """
     soonest: dict[str, str] = {}
     for name, timeout_at in (*_by_deadline(look), *_by_age(look)):
@@ -39,7 +39,7 @@ def _by_deadline(look: Look) -> list[tuple[str, str | None]]:
         """
         SELECT r.wake_event, w.timeout_at
         FROM (SELECT run_id, wake_event FROM runs WHERE state = 'sleeping' ORDER BY available_at, rowid LIMIT ?) r
-        CROSS JOIN waits w ON w.run_id = r.run_id AND w.event_name = r.wake_event
+        CROSS JOIN waits w ON w.run_id = r.run_id AND +w.event_name = r.wake_event
         WHERE r.wake_event IS NOT NULL AND r.wake_event != ?
         """,
         (_CANDIDATES, SLEEP_EVENT),

@@ -1,7 +1,7 @@
 """Ways through the tasks in a given order, each along an index, beginning anywhere.
 
-A walk yields every task on its way with a mark whether the filter lets it through, so that a search that is cut short
-knows where it stopped. Its position is a key: the values by which it is ordered, ending with a rowid, so that no two
+A walk yields the tasks that the filter lets through, and now and then one that it does not, so that a search that is cut
+short knows where it stopped. Its position is a key: the values by which it is ordered, ending with a rowid, so that no two
 tasks share one and a page can begin after it whatever was inserted meanwhile.
 """
 
@@ -57,6 +57,10 @@ _MATCHES: Final = r"""
 """Evaluated task by task, not searched by: which index a query uses is its walk's affair."""
 
 
+_SEEN: Final = "(matches OR t.rowid % 256 = 0)"
+"""What a walk yields: all that matches, and now and then where it is."""
+
+
 def filter_values(query: TaskQuery) -> dict[str, Any]:
     """The filter's values, by the names under which every walk's query takes them.
 
@@ -83,34 +87,36 @@ def _glob(name: str) -> str:
 
 def _walk(look: Look, sql: str, values: dict[str, Any], key: Key) -> Walk:
     bounds = {f"k{number}": part for number, part in enumerate(key)}
-    with closing(look.stream(sql.replace("MATCHES", _MATCHES), values | bounds)) as rows:
+    with closing(
+        look.stream(sql.replace("MATCHES", _MATCHES).replace("SEEN", _SEEN), values | bounds)
+    ) as rows:
         for row in rows:
             yield Passed(row[2:], row[0], bool(row[1]))
 
 
 def newest(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     """All tasks, the latest spawned first."""
-    sql = "SELECT t.rowid, MATCHES, -t.rowid FROM tasks t WHERE t.rowid < -:k0 ORDER BY t.rowid DESC"
+    sql = "SELECT t.rowid, MATCHES, -t.rowid FROM tasks t WHERE t.rowid < -:k0 AND SEEN ORDER BY t.rowid DESC"
     return _walk(look, sql, values, after or (-_LAST,))
 
 
 def oldest(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     """All tasks, the first spawned first."""
-    sql = "SELECT t.rowid, MATCHES, t.rowid FROM tasks t WHERE t.rowid > :k0 ORDER BY t.rowid"
+    sql = "SELECT t.rowid, MATCHES, t.rowid FROM tasks t WHERE t.rowid > :k0 AND SEEN ORDER BY t.rowid"
     return _walk(look, sql, values, after or (_FIRST,))
 
 
 def newest_of_state(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     """Tasks of the filter's state, the latest spawned first, along a 1.3.0 file's index."""
     sql = """
-        SELECT t.rowid, MATCHES, -t.rowid FROM tasks t WHERE t.state = :state AND t.rowid < -:k0 ORDER BY t.rowid DESC
+        SELECT t.rowid, MATCHES, -t.rowid FROM tasks t WHERE t.state = :state AND t.rowid < -:k0 AND SEEN ORDER BY t.rowid DESC
     """
     return _walk(look, sql, values, after or (-_LAST,))
 
 
 def oldest_of_state(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     """Tasks of the filter's state, the first spawned first, along a 1.3.0 file's index."""
-    sql = "SELECT t.rowid, MATCHES, t.rowid FROM tasks t WHERE t.state = :state AND t.rowid > :k0 ORDER BY t.rowid"
+    sql = "SELECT t.rowid, MATCHES, t.rowid FROM tasks t WHERE t.state = :state AND t.rowid > :k0 AND SEEN ORDER BY t.rowid"
     return _walk(look, sql, values, after or (_FIRST,))
 
 
@@ -119,7 +125,7 @@ def last_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     sql = """
         SELECT t.rowid, MATCHES, t.terminal_at, t.rowid FROM tasks t
         WHERE t.state = :state AND t.state IN ('completed', 'failed', 'cancelled')
-          AND (t.terminal_at, t.rowid) < (:k0, :k1)
+          AND (t.terminal_at, t.rowid) < (:k0, :k1) AND SEEN
         ORDER BY t.terminal_at DESC, t.rowid DESC
     """
     return _walk(look, sql, values, after or (_AFTER_ALL_TIMES, _LAST))
@@ -130,7 +136,7 @@ def first_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     sql = """
         SELECT t.rowid, MATCHES, t.terminal_at, t.rowid FROM tasks t
         WHERE t.state = :state AND t.state IN ('completed', 'failed', 'cancelled')
-          AND (t.terminal_at, t.rowid) > (:k0, :k1)
+          AND (t.terminal_at, t.rowid) > (:k0, :k1) AND SEEN
         ORDER BY t.terminal_at, t.rowid
     """
     return _walk(look, sql, values, after or ("", _FIRST))
@@ -141,7 +147,7 @@ def sleeping(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     sql = """
         SELECT t.rowid, MATCHES, r.available_at, r.rowid
         FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id AND t.last_attempt_run = r.run_id
-        WHERE r.state = 'sleeping' AND t.state = 'sleeping' AND (r.available_at, r.rowid) > (:k0, :k1)
+        WHERE r.state = 'sleeping' AND t.state = 'sleeping' AND (r.available_at, r.rowid) > (:k0, :k1) AND SEEN
         ORDER BY r.available_at, r.rowid
     """
     return _walk(look, sql, values, after or ("", _FIRST))
@@ -152,7 +158,7 @@ def running(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     sql = """
         SELECT t.rowid, MATCHES, r.claim_expires_at, r.rowid
         FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id AND t.last_attempt_run = r.run_id
-        WHERE r.state = 'running' AND t.state = 'running' AND (r.claim_expires_at, r.rowid) > (:k0, :k1)
+        WHERE r.state = 'running' AND t.state = 'running' AND (r.claim_expires_at, r.rowid) > (:k0, :k1) AND SEEN
         ORDER BY r.claim_expires_at, r.rowid
     """
     return _walk(look, sql, values, after or ("", _FIRST))
@@ -172,7 +178,7 @@ def pending(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
 _PENDING: Final = """
     SELECT t.rowid, MATCHES, -r.priority, r.available_at, r.rowid
     FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id AND t.last_attempt_run = r.run_id
-    WHERE r.state = 'pending' AND t.state = 'pending' AND r.queue = :queue AND {bound}
+    WHERE r.state = 'pending' AND t.state = 'pending' AND r.queue = :queue AND {bound} AND SEEN
     ORDER BY r.priority DESC, r.available_at, r.rowid
 """
 
@@ -206,7 +212,7 @@ def _merged(ways: list[Walk]) -> Walk:
         yield from heapq.merge(*ways, key=lambda passed: passed.key)
 
 
-FEW: Final = 20_000
+FEW: Final = 10_000
 """Tasks that are sorted here where no index gives the order."""
 
 
