@@ -123,7 +123,8 @@ def _once(options: argparse.Namespace) -> int:
     if options.json:
         print(once.as_json(snapshot))
     else:
-        once.print_tables(snapshot, Console(highlight=False, markup=False))
+        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else once.PIPE_WIDTH
+        once.print_tables(snapshot, Console(highlight=False, markup=False, width=width))
     sys.stdout.flush()
     return 0
 

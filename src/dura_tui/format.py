@@ -110,8 +110,11 @@ def _largest_unit(seconds: int) -> str:
 
 
 def ago(moment: datetime | None, now: datetime) -> str:
-    """How long since `moment`, in whole seconds; `0s` for a moment that is still to come (clocks differ)."""
-    return NOTHING if moment is None else whole_duration((now - moment).total_seconds())
+    """How long since `moment`: `42s`, then whole minutes. `0s` for a moment that is still to come (clocks differ)."""
+    if moment is None:
+        return NOTHING
+    seconds = (now - moment).total_seconds()
+    return whole_duration(seconds - seconds % 60 if seconds >= 60 else seconds).removesuffix(" 00s")
 
 
 def at(moment: datetime | None, now: datetime) -> str:
@@ -131,6 +134,16 @@ def size(count: int) -> str:
         if value < 999.5:
             return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
     return f"{value:.0f} TB"
+
+
+def is_cut(text: str | None) -> bool:
+    """Whether the monitor carried only the beginning of a stored value: no JSON text ends like that."""
+    return text is not None and text.endswith(_ELLIPSIS)
+
+
+def stored_size(text: str) -> str:
+    """The size of a stored value; a lower bound, with a `+`, when it was cut."""
+    return size(len(text.encode(errors="replace"))) + ("+" if is_cut(text) else "")
 
 
 def number(count: int) -> str:
@@ -216,6 +229,16 @@ def failure_lines(reason: str) -> list[str]:
     if rest:
         lines += ["", *printable_lines(json.dumps(rest, indent=2, ensure_ascii=False))]
     return lines
+
+
+def audit(entry: str) -> str:
+    """An audit entry as one line: `emit approved:ord_1 by ann@web1, because she phoned`."""
+    value = _object(entry)
+    if not value.get("action"):
+        return json_line(entry)
+    target = str(value.get("target") or "")
+    because = f", because {value['reason']}" if value.get("reason") else ""
+    return printable(f"{value['action']} {target} by {value.get('actor')}{because}")
 
 
 def _object(text: str) -> dict[str, Any]:

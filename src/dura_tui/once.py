@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +22,13 @@ from dura_tui.widgets import cells
 from dura_tui.widgets.cells import Cell, cell, to_text
 
 _ROWS: Final = 20
+
+_WIDEST: Final = 36
+_WIDE_CONSOLE: Final = 120
+"""From this width on, ids are printed in full."""
+
+PIPE_WIDTH: Final = 160
+"""How wide tables are when no terminal says."""
 
 WANT: Final = Want(
     leases=_ROWS,
@@ -58,6 +66,7 @@ def _plain(value: Any) -> Any:
 def print_tables(snapshot: Snapshot, console: Console) -> None:
     """Print the snapshot as tables, as wide as the console."""
     now = snapshot.taken_at
+    of = fmt.printable if console.width >= _WIDE_CONSOLE else fmt.short_id
     for line in _summary(snapshot):
         console.print(to_text(line), overflow="ellipsis", no_wrap=True, crop=True)
     _counts(snapshot, console)
@@ -69,7 +78,7 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
             (
                 cells.lease_countdown(lease.expires_at, now),
                 cell(fmt.printable(lease.name)),
-                cell(fmt.printable(lease.task_id)),
+                cell(of(lease.task_id)),
                 cells.attempts(lease.attempt, lease.max_attempts),
                 cell(fmt.of_limit(lease.reclaims, lease.max_reclaims)),
                 cell(fmt.printable(lease.worker_id)),
@@ -86,7 +95,7 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
                 cells.due_countdown(sleeper.due_at, now),
                 cells.cause(sleeper.cause),
                 cell(fmt.printable(sleeper.name)),
-                cell(fmt.printable(sleeper.task_id)),
+                cell(of(sleeper.task_id)),
                 cell(str(sleeper.attempt)),
                 cells.waits_for(sleeper),
             )
@@ -113,7 +122,7 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
         [
             (
                 cell(fmt.printable(failure.task_name)),
-                cell(fmt.printable(failure.task_id)),
+                cell(of(failure.task_id)),
                 cell(str(failure.attempt)),
                 cell(fmt.printable(failure.failed_at[:19].replace("T", " "))),
                 cell(fmt.failure(json.dumps(failure.failure_reason))),
@@ -178,9 +187,13 @@ def _table(console: Console, title: str, columns: Sequence[str], rows: Sequence[
         return
     console.print()
     console.print(Text(title, style="bold cyan"))
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    for column in columns:
-        table.add_column(Text(column), no_wrap=True, overflow="ellipsis")
+    gap = 2 if console.width >= _WIDE_CONSOLE else 1
+    table = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", pad_edge=False)
+    for place, column in enumerate(columns):
+        # Only the last column gives way when the console is narrow.
+        needed = max(len(column), *(cell_len(cells.plain(row[place])) for row in rows))
+        least = None if place == len(columns) - 1 else min(needed, _WIDEST)
+        table.add_column(Text(column), no_wrap=True, overflow="ellipsis", min_width=least)
     for row in rows:
         table.add_row(*(to_text(pieces) for pieces in row))
     console.print(table)

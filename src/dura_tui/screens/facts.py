@@ -216,9 +216,14 @@ def _attempt(attempt: AttemptRow, now: datetime) -> Row[Fact]:
 
 
 def _data(name: str, value: str) -> Row[Fact]:
-    size = fmt.size(len(value.encode(errors="replace")))
     return Row(
         f"data\0{name}",
-        (cell(f"  {name}"), cell(fmt.json_line(value)), cell(size, "bright_black"), EMPTY, EMPTY),
+        (
+            cell(f"  {name}"),
+            cell(fmt.json_line(value)),
+            cell(fmt.stored_size(value), "bright_black"),
+            EMPTY,
+            EMPTY,
+        ),
         Fact(name, value),
     )

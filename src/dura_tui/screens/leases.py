@@ -33,9 +33,9 @@ class LeasesView(ListView[Lease]):
                 Column("QUEUE", 14, at=120),
                 Column("HELD FOR", 8, at=110, right=True),
                 Column("ATT", 5, right=True),
-                Column("RECL", 5, at=60, right=True),
-                Column("WORKER", 18, at=78),
-                Column("AT ZERO", 15, at=50),
+                Column("RECL", 4, at=60, right=True),
+                Column("WORKER", 17, at=78),
+                Column("AT ZERO", 12, at=50),
             ),
             empty="No leases: no worker holds a run.",
         )
@@ -90,11 +90,11 @@ def _cells(lease: Lease, now: datetime, gone: bool) -> tuple[Cell, ...]:
 def _worker(worker_id: str, gone: bool) -> Cell:
     name = fmt.printable(worker_id)
     if gone:
-        return (("✗ gone ", "bold red"), (fmt.clip_middle(name, 11), ""))
-    return cell(fmt.clip_middle(name, 18))
+        return (("✗ gone ", "bold red"), (fmt.clip_middle(name, 10), ""))
+    return cell(fmt.clip_middle(name, 17))
 
 
 def _at_zero(lease: Lease, now: datetime) -> Cell:
     if lease.expires_at is not None and lease.expires_at <= now:
-        return cell("✗ at next claim" if lease.fails_at_expiry else "○ at next claim", "bold red")
-    return cell("✗ task fails", "red") if lease.fails_at_expiry else cell("○ pending again", "bright_black")
+        return cell("✗ next claim" if lease.fails_at_expiry else "○ next claim", "bold red")
+    return cell("✗ fails", "red") if lease.fails_at_expiry else cell("○ pending", "bright_black")

@@ -107,6 +107,8 @@ class MainScreen(Screen[None]):
         badges = [(" READ-ONLY ", "reverse bold")] if self.dura.operator.read_only else []
         if self.dura.demo:
             badges.insert(0, (" DEMO ", "reverse"))
+        if snapshot and snapshot.truncated:
+            badges.append(("partial", "yellow"))
         self.query_one("#title", Line).put(title_line(width, self.dura.path, badges, freshness, now))
         self.query_one("#tabs", Line).put(tab_line(width, self._tabs(snapshot), self._origin))
         self._draw_trouble(freshness, now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar, cast
+from typing import ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,6 +16,11 @@ from dura_tui.screens.view import Hint, View
 from dura_tui.widgets.cells import cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 from dura_tui.widgets.text_view import TextView, json_view
+
+_OWN: Final = "dura."
+"""Namespaces of the engine itself; they come last."""
+_AUDIT: Final = "dura.audit"
+_AUDIT_ROWS: Final = 500
 
 
 class StateView(View):
@@ -60,6 +65,8 @@ class StateView(View):
 
     def want(self) -> Want:
         """Namespaces, and the keys of the chosen one."""
+        if self._namespace == _AUDIT:
+            return Want(namespaces=True, audit=_AUDIT_ROWS)
         return Want(namespaces=True, namespace=self._namespace)
 
     def enter(self) -> None:
@@ -70,10 +77,14 @@ class StateView(View):
         """Draw both tables; choose the first namespace if none is chosen."""
         if self.snapshot is None:
             return
-        self.namespaces.show_rows([_namespace_row(row) for row in self.snapshot.namespaces], now)
-        if self._namespace is None and self.snapshot.namespaces:
-            self._choose(self.snapshot.namespaces[0].namespace)
-        rows = [_key_row(row, now) for row in self.snapshot.state if row.namespace == self._namespace]
+        namespaces = sorted(
+            self.snapshot.namespaces, key=lambda row: (row.namespace.startswith(_OWN), row.namespace)
+        )
+        self.namespaces.show_rows([_namespace_row(row) for row in namespaces], now)
+        if self._namespace is None and namespaces:
+            self._choose(namespaces[0].namespace)
+        entries = self.snapshot.audit if self._namespace == _AUDIT else self.snapshot.state
+        rows = [_key_row(row, now) for row in entries if row.namespace == self._namespace]
         self.keys.show_rows(rows, now)
         self._preview()
 
@@ -141,7 +152,7 @@ class StateView(View):
 
 
 def _namespace_row(row: NamespaceRow) -> Row[NamespaceRow]:
-    own = row.namespace.startswith("dura.")
+    own = row.namespace.startswith(_OWN)
     keys = f"{fmt.compact(row.keys)}{'+' if row.capped else ''}"
     return Row(
         row.namespace, (cell(fmt.printable(row.namespace), "bright_black" if own else ""), cell(keys)), row
@@ -153,8 +164,8 @@ def _key_row(row: StateRow, now: datetime) -> Row[StateRow]:
         row.key,
         (
             cell(fmt.printable(row.key), "bold"),
-            cell(fmt.json_line(row.value)),
-            cell(fmt.size(len(row.value.encode(errors="replace"))), "bright_black"),
+            cell(fmt.audit(row.value) if row.namespace == _AUDIT else fmt.json_line(row.value)),
+            cell(fmt.stored_size(row.value), "bright_black"),
             cell(fmt.ago(row.updated_at, now), "bright_black"),
         ),
         row,

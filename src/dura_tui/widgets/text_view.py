@@ -30,6 +30,9 @@ def json_view(text: str | None) -> list[Cell]:
     if rest > 0:
         lines = [cell(line) for line in fmt.printable_lines(text[:MOST_CHARACTERS])]
         return [*lines, cell(f"… {fmt.number(rest)} characters more are not shown", "yellow")]
+    if fmt.is_cut(text):
+        note = cell("The rest was left in the store: it is too long to be carried here.", "yellow")
+        return [*(cell(line) for line in fmt.printable_lines(text)), note]
     return [_coloured(line) for line in fmt.json_lines(text)]
 
 
