@@ -45,6 +45,7 @@ class StepCalls(OpenedStore):
                 the run can still go on.
             TaskCancelledError: The task was cancelled; nothing is kept.
             TaskNotFound: There is no such task.
+            StepConflict: The step waits for an event or sleeps.
             NotStorable: The result is no JSON value.
         """
         name(step_name, "step_name")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from dura.errors import LeaseLost, TaskCancelledError, TaskNotFound
+from dura.errors import LeaseLost, StepConflict, TaskCancelledError, TaskNotFound
 from dura.states import LIVE, State
 from dura.store.connections import Transaction
 from dura.store.settle import check_claim
@@ -40,6 +40,7 @@ def look(connection: sqlite3.Connection, task_id: str, step: str, holder: Holder
         TaskNotFound: There is no such task.
         TaskCancelledError: The task was cancelled.
         LeaseLost: The holder's claim is no longer live.
+        StepConflict: The step waits for an event or sleeps; its outcome is not computed.
     """
     row = connection.execute(
         """
@@ -61,6 +62,7 @@ def look(connection: sqlite3.Connection, task_id: str, step: str, holder: Holder
         return Stored(value)
     if task_state == State.CANCELLED:
         raise TaskCancelledError(f"task {task_id} was cancelled: step {step!r} was not run")
+    _check_use(connection, task_id, step)
     return None
 
 
@@ -84,12 +86,14 @@ def keep(
         TaskNotFound: The task is gone; nothing is written.
         TaskCancelledError: The task was cancelled meanwhile; nothing is written.
         LeaseLost: The holder is stale and its run has ended or is not the latest; nothing is written.
+        StepConflict: The step has begun to wait meanwhile; nothing is written.
     """
     lost: LeaseLost | None = None
     if holder is not None:
         lost = _lost(tx, task_id, step, holder)
-    elif tx.execute("SELECT 1 FROM tasks WHERE task_id = ?", (task_id,)).fetchone() is None:
-        raise TaskNotFound(f"there is no task {task_id} any more: the result of step {step!r} was not kept")
+    else:
+        _check_task(tx, task_id, step)
+    _check_use(tx.connection, task_id, step)
     write(tx, task_id, step, value, holder.run_id if holder else owner_run_id)
     stored = peek(tx.connection, task_id, step)
     assert stored is not None
@@ -103,6 +107,25 @@ def write(tx: Transaction, task_id: str, step: str, value: str | None, run_id: s
         "ON CONFLICT (task_id, checkpoint_name) DO NOTHING",
         (task_id, step, value, run_id, tx.now),
     )
+
+
+def _check_task(tx: Transaction, task_id: str, step: str) -> None:
+    row = tx.execute("SELECT state FROM tasks WHERE task_id = ?", (task_id,)).fetchone()
+    if row is None:
+        raise TaskNotFound(f"there is no task {task_id} any more: the result of step {step!r} was not kept")
+    if row[0] == State.CANCELLED:
+        raise TaskCancelledError(f"task {task_id} was cancelled: the result of step {step!r} was not kept")
+
+
+def _check_use(connection: sqlite3.Connection, task_id: str, step: str) -> None:
+    row = connection.execute(
+        "SELECT event_name FROM waits WHERE task_id = ? AND step_name = ?", (task_id, step)
+    ).fetchone()
+    if row is not None:
+        raise StepConflict(
+            f"step {step!r} of task {task_id} waits for event {row[0]!r}; it cannot also be computed. "
+            "Give each step a name of its own."
+        )
 
 
 def _lost(tx: Transaction, task_id: str, step: str, holder: Holder) -> LeaseLost | None:
@@ -121,5 +144,5 @@ def _lost(tx: Transaction, task_id: str, step: str, holder: Holder) -> LeaseLost
     except LeaseLost as error:
         if not latest or state not in LIVE:
             raise
-        return error
+        return LeaseLost(f"{error} Only the result of step {step!r} was kept, since the run can still go on.")
     return None
