@@ -12,6 +12,7 @@ from dura.checks import whole
 from dura.clock import Clock, system_clock
 from dura.current import CurrentClaim, current_claim
 from dura.errors import InvalidValue
+from dura.store.claim import Lookout
 from dura.store.database import Database
 from dura.store.schema import prepare
 
@@ -61,6 +62,7 @@ class OpenedStore:
             synchronous=synchronous,
         )
         """The door to the file; for the worker pool."""
+        self._lookout = Lookout()
         self.upgrade_report: tuple[str, ...] = prepare(
             self.database, busy_timeout_ms=busy_timeout_ms, create=create, upgrade=upgrade
         )

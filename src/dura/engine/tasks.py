@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from dura.checks import name as check_name
-from dura.checks import names, optional_text, optional_whole, seconds, whole
+from dura.checks import names, optional_text, optional_whole, seconds, several, whole
 from dura.clock import seconds_between
-from dura.codec import encode
+from dura.codec import decode, encode
 from dura.engine.opened import OpenedStore
-from dura.errors import InvalidValue
+from dura.errors import EngineError, InvalidValue
 from dura.records import ClaimedTask, TaskRef
 from dura.retry import RetryStrategy
 from dura.store import claim as claiming
 from dura.store import settle
+from dura.store.claim import Claim
+from dura.store.settle import Settlement
 from dura.store.spawn import Spawn, spawn
 
 
 class TaskCalls(OpenedStore):
     """Spawning, claiming and settling."""
-
-    _claimed_lately = False
-    """Whether the latest claim found a run: then there are likely more, and looking first would be for nothing."""
 
     def spawn_task(
         self,
@@ -66,7 +66,6 @@ class TaskCalls(OpenedStore):
             raise InvalidValue(f"retry must be a RetryStrategy, not {retry!r}")
         if available_after is not None and not isinstance(available_after, timedelta):
             raise InvalidValue(f"available_after must be a timedelta, not {available_after!r}")
-        step_names = None if steps is None else names(tuple(steps), "steps")
         task = Spawn(
             name=name,
             params=encode(params, f"the params of {name!r}"),
@@ -76,7 +75,7 @@ class TaskCalls(OpenedStore):
             delay_seconds=0.0 if available_after is None else available_after.total_seconds(),
             priority=whole(priority, "priority"),
             queue=check_name(queue, "queue"),
-            steps=None if step_names is None else encode(step_names, "steps"),
+            steps=encode(several(steps, "steps"), "steps") if steps is not None else None,
             max_reclaims=optional_whole(max_reclaims, "max_reclaims", least=0),
         )
         return self.database.write(lambda tx: spawn(tx, task))
@@ -104,19 +103,61 @@ class TaskCalls(OpenedStore):
             InvalidValue: An argument is out of range.
             StoreError: The file cannot be read or written.
         """
-        wanted = claiming.Claim(
+        wanted = Claim(
             worker_id=check_name(worker_id, "worker_id"),
             lease_seconds=seconds(timeout_secs, "timeout_secs", positive=True),
-            queues=names(queue if queue is None or isinstance(queue, str) else tuple(queue), "queue"),
+            queues=names(queue, "queue"),
             max_priority=None if max_priority is None else whole(max_priority, "max_priority"),
         )
-        if not self._claimed_lately:
-            now = self.database.now()
-            if not self.database.read(lambda connection: claiming.anything_due(connection, now, wanted)):
-                return None
-        task = self.database.write(lambda tx: claiming.claim(tx, wanted))
-        self._claimed_lately = task is not None
-        return task
+        return self.claim_next(wanted)
+
+    def claim_next(self, wanted: Claim) -> ClaimedTask | None:
+        """`claim_task`, for a pool that has checked its terms once."""
+        while self._anything_due(wanted):
+            granted = self.database.write(lambda tx: claiming.claim(tx, wanted, self._lookout))
+            if granted is not None and (task := self._readable(granted)) is not None:
+                return task
+        return None
+
+    def settle_and_claim(
+        self, settlement: Settlement, wanted: Claim
+    ) -> tuple[EngineError | None, ClaimedTask | None]:
+        """Settle a run and claim the next in one transaction, for a pool.
+
+        Returns:
+            Why the run could not be settled (it is no longer the caller's), or None; and the next run, or None.
+        """
+        lost, granted = self.database.write(
+            lambda tx: claiming.settle_and_claim(tx, settlement, wanted, self._lookout)
+        )
+        return lost, None if granted is None else self._readable(granted) or self.claim_next(wanted)
+
+    def settle(self, settlement: Settlement) -> None:
+        """Complete or fail a run as its handler ended.
+
+        Raises:
+            LeaseLost, TaskCancelledError, TaskNotFound, InvalidRunState: The run is no longer the caller's.
+        """
+        self.database.write(lambda tx: settle.settle(tx, settlement))
+
+    def _anything_due(self, wanted: Claim) -> bool:
+        now = self.database.now()
+        return self.database.read(lambda connection: claiming.anything_due(connection, now, wanted))
+
+    def _readable(self, granted: claiming.Granted) -> ClaimedTask | None:
+        """The claimed task with its params; None if they cannot be read, which fails it: a retry could not help."""
+        try:
+            params = decode(granted.params)
+        except (ValueError, RecursionError) as error:
+            reason = {"type": "UnreadableParams", "message": f"the stored params are no JSON: {error}"}
+            self.fail_run(
+                run_id=granted.task.run_id,
+                reason=reason,
+                retryable=False,
+                claim_token=granted.task.claim_token,
+            )
+            return None
+        return replace(granted.task, params=params)
 
     def seconds_until_due(self) -> float | None:
         """Seconds until the next sleeper is due or the next lease runs out, below zero if overdue; None if neither."""

@@ -10,7 +10,8 @@ was already due. Whether there is anything to do is asked by a read first (`anyt
 write lock.
 
 The best pending run is the one with the highest priority, then the earliest `available_at`, then the first inserted.
-Queues are merged by taking the top of each.
+Queues are merged by taking the top of each. While there is pending work, what is due is looked after every 50 ms only,
+by which a due sleeper of a higher priority may be passed over.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from dura.clock import later
-from dura.codec import decode
+from dura.errors import EngineError, InvalidRunState, TaskCancelledError, TaskNotFound
 from dura.records import ClaimedTask
 from dura.store.connections import Transaction
 from dura.store.events import finish_wakes
-from dura.store.settle import Held, fail_held
+from dura.store.settle import Held, Settlement, fail_held, settle
 
 _BATCH: Final = 200
 """Expired leases and due sleepers that one claim makes pending, each."""
+
+_LOOKOUT_SECONDS: Final = 0.05
+"""While there is pending work, expired leases and due sleepers are looked after this often, in seconds."""
 
 _NO_CEILING: Final = 2**63 - 1
 
@@ -56,7 +60,14 @@ def anything_due(connection: sqlite3.Connection, now: str, claim: Claim) -> bool
         """,
         (now,),
     ).fetchone()[0]
-    return bool(due) or _best_pending(connection, claim.queues, claim.max_priority) is not None
+    return bool(due) or _anything_pending(connection, claim)
+
+
+def _anything_pending(connection: sqlite3.Connection, claim: Claim) -> bool:
+    if claim.queues is not None or claim.max_priority is not None:
+        return _best_pending(connection, claim.queues, claim.max_priority) is not None
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'pending')").fetchone()[0]
+    return bool(found)
 
 
 def next_due(connection: sqlite3.Connection) -> str | None:
@@ -70,12 +81,52 @@ def next_due(connection: sqlite3.Connection) -> str | None:
     return row[0]  # type: ignore[no-any-return]
 
 
-def claim(tx: Transaction, wanted: Claim) -> ClaimedTask | None:
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A claim that was made."""
+
+    task: ClaimedTask
+    """Without its params."""
+    params: str
+    """JSON, which the caller reads: outside the transaction, so that what cannot be read stops no other claim."""
+
+
+class Lookout:
+    """When expired leases and due sleepers were last looked after, so that a busy pool need not at every claim."""
+
+    def __init__(self) -> None:
+        self._last = self._next = ""
+
+    def is_due(self, now: str) -> bool:
+        """Whether it is time again, or the clock has stepped back."""
+        return not self._last <= now < self._next
+
+    def note(self, now: str) -> None:
+        """Note that it was done."""
+        self._last, self._next = now, later(now, _LOOKOUT_SECONDS)
+
+
+def settle_and_claim(
+    tx: Transaction, settlement: Settlement, wanted: Claim, lookout: Lookout
+) -> tuple[EngineError | None, Granted | None]:
+    """Settle a run and claim the next. A claim that was lost does not keep the next from being made: it is returned."""
+    lost: EngineError | None = None
+    try:
+        settle(tx, settlement)
+    except (InvalidRunState, TaskNotFound, TaskCancelledError) as error:
+        lost = error
+    return lost, claim(tx, wanted, lookout)
+
+
+def claim(tx: Transaction, wanted: Claim, lookout: Lookout) -> Granted | None:
     """Claim the best pending run, having made due what is due."""
-    reclaim_expired(tx)
-    promote_due(tx)
-    finish_wakes(tx)
+    looked = lookout.is_due(tx.now)
+    if looked:
+        _make_due(tx, lookout)
     run_id = _best_pending(tx.connection, wanted.queues, wanted.max_priority)
+    if run_id is None and not looked:
+        _make_due(tx, lookout)
+        run_id = _best_pending(tx.connection, wanted.queues, wanted.max_priority)
     if run_id is None:
         return None
     task_id, attempt, token, queue, reclaims, deferrals = tx.execute(
@@ -93,10 +144,18 @@ def claim(tx: Transaction, wanted: Claim) -> ClaimedTask | None:
         """,
         (tx.now, task_id),
     ).fetchone()
-    return ClaimedTask(
-        run_id=run_id, task_id=task_id, attempt=attempt, name=name, params=decode(params), claim_token=token,
+    task = ClaimedTask(
+        run_id=run_id, task_id=task_id, attempt=attempt, name=name, params=None, claim_token=token,
         queue=queue, reclaims=reclaims, deferrals=deferrals,
     )  # fmt: skip
+    return Granted(task, params)
+
+
+def _make_due(tx: Transaction, lookout: Lookout) -> None:
+    reclaim_expired(tx)
+    promote_due(tx)
+    finish_wakes(tx)
+    lookout.note(tx.now)
 
 
 def reclaim_expired(tx: Transaction) -> None:
@@ -163,20 +222,19 @@ def _best_pending(
 
 def _pending_queues(connection: sqlite3.Connection) -> list[str]:
     """The queues that have pending runs, found by skipping from one to the next in the index."""
-    return [
-        row[0]
-        for row in connection.execute(
-            """
-            WITH RECURSIVE found (queue) AS (
-                SELECT min(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending'
-                UNION ALL
-                SELECT (SELECT min(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending' AND queue > found.queue)
-                FROM found WHERE found.queue IS NOT NULL
-            )
-            SELECT queue FROM found WHERE queue IS NOT NULL
-            """
-        )
-    ]
+    first, last = connection.execute(
+        """
+        SELECT (SELECT min(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending'),
+               (SELECT max(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending')
+        """
+    ).fetchone()
+    queues = [] if first is None else [first]
+    while queues and queues[-1] != last:
+        queues += connection.execute(
+            "SELECT min(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending' AND queue > ?",
+            queues[-1:],
+        ).fetchone()
+    return queues
 
 
 def _poison_reason(reclaims: int, max_reclaims: int, worker: str) -> str:

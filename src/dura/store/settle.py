@@ -16,7 +16,7 @@ from typing import Final
 
 from dura.clock import later
 from dura.codec import decode
-from dura.errors import InvalidRunState, InvalidValue, LeaseLost, TaskCancelledError, TaskNotFound
+from dura.errors import InvalidRunState, LeaseLost, TaskCancelledError, TaskNotFound
 from dura.ids import new_id
 from dura.retry import deferral_seconds, next_delay
 from dura.states import SleepCause, State
@@ -36,6 +36,28 @@ class Held:
     priority: int
     queue: str
     deferrals: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settlement:
+    """How a handler ended, encoded for the store: with a result, or with a reason."""
+
+    run_id: str
+    token: int | None
+    result: str | None = None
+    """JSON; None: the attempt failed."""
+    reason: str = "null"
+    """JSON: why it failed."""
+    retryable: bool = True
+
+
+def settle(tx: Transaction, settlement: Settlement) -> None:
+    """Complete or fail the run. A caller that may not do so changes nothing: the fence is asked before any write."""
+    run_id, token = settlement.run_id, settlement.token
+    if settlement.result is not None:
+        complete(tx, run_id, token, settlement.result)
+    else:
+        fail(tx, run_id, token, settlement.reason, retryable=settlement.retryable)
 
 
 def held(tx: Transaction, run_id: str, token: int | None) -> Held:
@@ -71,7 +93,7 @@ def check_claim(run_id: str, state: str, row_token: int, token: int | None) -> N
     if token is not None and (state != State.RUNNING or row_token != token):
         raise LeaseLost(
             f"the claim on run {run_id} (token {token}) is no longer live: the run is {state} (token {row_token}). "
-            "Its lease ran out or it was settled; nothing was changed."
+            "Its lease ran out or it was settled."
         )
     if state != State.RUNNING:
         raise InvalidRunState(f"run {run_id} is {state}, not running")
@@ -79,17 +101,20 @@ def check_claim(run_id: str, state: str, row_token: int, token: int | None) -> N
 
 def complete(tx: Transaction, run_id: str, token: int | None, result: str) -> None:
     """Finish the run and its task with a result (JSON)."""
-    run = held(tx, run_id, token)
+    settled = tx.execute(
+        """
+        UPDATE runs SET state = 'completed', completed_at = ?, result = ?, claim_expires_at = NULL
+        WHERE run_id = ? AND state = 'running' AND claim_token = COALESCE(?, claim_token) RETURNING task_id
+        """,
+        (tx.now, result, run_id, token),
+    ).fetchone()
+    # Where the update found no run to settle, the fence says why by raising.
+    task_id = held(tx, run_id, token).task_id if settled is None else settled[0]
     tx.execute(
-        "UPDATE runs SET state = 'completed', completed_at = ?, result = ?, claim_expires_at = NULL WHERE run_id = ?",
-        (tx.now, result, run_id),
+        "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?",
+        (result, tx.now, task_id),
     )
-    tx.execute(
-        "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ?, last_attempt_run = ? "
-        "WHERE task_id = ?",
-        (result, tx.now, run_id, run.task_id),
-    )
-    tx.execute("DELETE FROM waits WHERE task_id = ?", (run.task_id,))
+    tx.execute("DELETE FROM waits WHERE task_id = ?", (task_id,))
 
 
 def fail(tx: Transaction, run_id: str, token: int | None, reason: str, *, retryable: bool) -> None:
@@ -109,7 +134,7 @@ def fail_held(tx: Transaction, run: Held, reason: str, *, retryable: bool) -> No
     if retryable and (max_attempts is None or run.attempt < max_attempts):
         try:
             delay = next_delay(decode(strategy), run.attempt, max_attempts)
-        except InvalidValue:
+        except (ValueError, RecursionError):
             delay = _UNREADABLE_STRATEGY_DELAY
         new_attempt(tx, run, delay)
     else:

@@ -18,17 +18,20 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dura.codec import encode
 from dura.current import CurrentClaim, holding
 from dura.engine import DurableEngine
-from dura.errors import InvalidRunState, NotStorable, TaskCancelledError, TaskNotFound, WorkflowSuspended
+from dura.errors import InvalidRunState, TaskCancelledError, TaskNotFound, WorkflowSuspended
 from dura.records import ClaimedTask
+from dura.store.settle import Settlement
 
 logger = logging.getLogger("dura.workers")
 
 Handler = Callable[[DurableEngine, ClaimedTask], Any]
 """What runs a task: given the engine and the claimed run, returns the task's result."""
 
-_NO_LONGER_OURS: Final = (InvalidRunState, TaskNotFound, TaskCancelledError)
+NO_LONGER_OURS: Final = (InvalidRunState, TaskNotFound, TaskCancelledError)
+"""What settling raises when the run was taken back, settled or cancelled meanwhile."""
 
 _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_TRACEBACK: Final = 8_000
@@ -53,83 +56,85 @@ def process_task(
         KeyboardInterrupt: Ctrl-C on the main thread; the run was given back.
         StoreError: The outcome could not be written; the run comes back when its lease runs out.
     """
+    handler = handlers.get(task.name)
+    if handler is None:
+        logger.error("%s: no handler for task %s; it fails for good", task.name, task.task_id)
+        reason = {"type": "UnknownTaskName", "message": f"no handler registered for {task.name!r}"}
+        settlement: Settlement | None = _failure(task, reason, retryable=False)
+    else:
+        settlement = carry_out(engine, handler, task)
+    if settlement is not None:
+        try:
+            engine.settle(settlement)
+            logger.debug("%s: task %s settled by %s", task.name, task.task_id, worker_id)
+        except NO_LONGER_OURS as error:
+            report_lost(task, error)
+
+
+def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Settlement | None:
+    """Run the handler under its claim. Returns how the run is to be settled; None if it parked or was given back.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C on the main thread; the run was given back.
+    """
     with holding(engine, task) as claim:
-        handler = handlers.get(task.name)
-        if handler is None:
-            logger.error("%s: no handler for task %s; it fails for good", task.name, task.task_id)
-            reason = {"type": "UnknownTaskName", "message": f"no handler registered for {task.name!r}"}
-            _settle(task, lambda: _fail(engine, task, reason, retryable=False))
-            return
         try:
             result = handler(engine, task)
+            if claim.parked:
+                _report_swallowed(claim)
+                return None
+            text = encode(result, f"the result of run {task.run_id}")
+            return Settlement(run_id=task.run_id, token=task.claim_token, result=text)
         except WorkflowSuspended:
-            _suspended(engine, claim)
+            if claim.parked:
+                logger.debug("%s: task %s is parked", task.name, task.task_id)
+                return None
+            message = "the handler raised WorkflowSuspended but its run was not parked"
+            return _failure(task, {"type": "WorkflowSuspended", "message": message})
         except KeyboardInterrupt as interrupt:
             if threading.current_thread() is not threading.main_thread():
-                _failed(engine, claim, interrupt)
-                return
-            _settle(task, lambda: engine.give_back_run(run_id=task.run_id, claim_token=task.claim_token))
+                return _failed(claim, interrupt)
+            try:
+                engine.give_back_run(run_id=task.run_id, claim_token=task.claim_token)
+            except NO_LONGER_OURS as error:
+                report_lost(task, error)
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises costs its attempt, never the worker
-            _failed(engine, claim, error)
-        else:
-            _returned(engine, claim, result, worker_id)
+            return _failed(claim, error)
 
 
-def _returned(engine: DurableEngine, claim: CurrentClaim, result: Any, worker_id: str) -> None:
-    task = claim.task
-    if claim.parked:
-        if claim.signalled:
-            logger.error(
-                "%s: the handler of task %s went on after it had been parked: something in it swallowed "
-                "WorkflowSuspended (a bare `except:` or `except BaseException`). It is not completed",
-                *(task.name, task.task_id),
-            )
-        return
-    try:
-        _settle(
-            task, lambda: engine.complete_run(run_id=task.run_id, result=result, claim_token=task.claim_token)
+def report_lost(task: ClaimedTask, error: Exception) -> None:
+    """Say that a run could not be settled because it is somebody else's by now."""
+    logger.warning("%s: task %s is no longer this worker's: %s", task.name, task.task_id, error)
+
+
+def _report_swallowed(claim: CurrentClaim) -> None:
+    """Say so if a handler went on although its run was parked; one that used `await_event` may just return."""
+    if claim.signalled:
+        logger.error(
+            "%s: the handler of task %s went on after it had been parked: something in it swallowed "
+            "WorkflowSuspended (a bare `except:` or `except BaseException`). Nothing more is settled",
+            *(claim.task.name, claim.task.task_id),
         )
-        logger.debug("%s: task %s done by %s", task.name, task.task_id, worker_id)
-    except NotStorable as error:
-        _failed(engine, claim, error)
 
 
-def _suspended(engine: DurableEngine, claim: CurrentClaim) -> None:
-    """Leave a parked run alone; fail the attempt of one that pretends to be."""
+def _failed(claim: CurrentClaim, error: BaseException) -> Settlement | None:
     task = claim.task
     if claim.parked:
-        logger.debug("%s: task %s is parked", task.name, task.task_id)
-        return
-    reason = {
-        "type": "WorkflowSuspended",
-        "message": "the handler raised WorkflowSuspended but its run was not parked",
-    }
-    _settle(task, lambda: _fail(engine, task, reason))
-
-
-def _failed(engine: DurableEngine, claim: CurrentClaim, error: BaseException) -> None:
-    task = claim.task
-    if isinstance(error, _NO_LONGER_OURS):
+        _report_swallowed(claim)
+        return None
+    if isinstance(error, NO_LONGER_OURS):
         logger.info("%s: task %s stopped: %s", task.name, task.task_id, error)
     else:
         logger.warning(
             "%s: attempt %d of task %s failed", task.name, task.attempt, task.task_id, exc_info=error
         )
-    _settle(task, lambda: _fail(engine, task, describe(error)))
+    return _failure(task, describe(error))
 
 
-def _fail(
-    engine: DurableEngine, task: ClaimedTask, reason: dict[str, Any], *, retryable: bool = True
-) -> None:
-    engine.fail_run(run_id=task.run_id, reason=reason, retryable=retryable, claim_token=task.claim_token)
-
-
-def _settle(task: ClaimedTask, settle: Callable[[], None]) -> None:
-    try:
-        settle()
-    except _NO_LONGER_OURS as error:
-        logger.warning("%s: task %s is no longer this worker's: %s", task.name, task.task_id, error)
+def _failure(task: ClaimedTask, reason: dict[str, str], *, retryable: bool = True) -> Settlement:
+    text = encode(reason, f"the failure reason of run {task.run_id}")
+    return Settlement(run_id=task.run_id, token=task.claim_token, reason=text, retryable=retryable)
 
 
 def describe(error: BaseException) -> dict[str, str]:

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dura.checks import name, names, seconds
 from dura.engine import DurableEngine
 from dura.errors import EngineError
 from dura.health import Heartbeat
 from dura.records import ClaimedTask
-from dura.workers.executor import Handler, process_task
+from dura.store.claim import Claim
+from dura.store.settle import Settlement
+from dura.workers.executor import NO_LONGER_OURS, Handler, carry_out, report_lost
 from dura.workers.wakeup import Wakeup
 
 logger = logging.getLogger("dura.workers")
@@ -33,7 +36,7 @@ class Terms:
     heartbeat: Heartbeat | None
     claim_timeout_secs: float
     poll_interval: float
-    queues: Sequence[str] | None
+    queues: tuple[str, ...] | None
 
 
 class Worker:
@@ -42,27 +45,35 @@ class Worker:
     def __init__(self, terms: Terms, *, worker_id: str, max_priority: int | None) -> None:
         self.worker_id = worker_id
         self.task: ClaimedTask | None = None
-        """The run that is being carried out."""
+        """The run in hand: being carried out, or not settled yet."""
+        self._settlement: Settlement | None = None
+        """How the run in hand is to be settled, once its handler has ended."""
         self._terms = terms
-        self._max_priority = max_priority
+        self._wanted = Claim(
+            worker_id=worker_id,
+            lease_seconds=terms.claim_timeout_secs,
+            queues=terms.queues,
+            max_priority=max_priority,
+        )
 
     def run(self, wakeup: Wakeup) -> None:
         """Work until the stop event is set; the run in hand is finished first."""
         terms = self._terms
         logger.info("worker %s started", self.worker_id)
         try:
-            while not terms.stop_event.is_set():
+            while not terms.stop_event.is_set() or self._settlement is not None:
                 if terms.heartbeat is not None:
                     terms.heartbeat.beat()
                 try:
-                    if not self._work():
-                        wakeup.wait(self._idle_seconds())
-                    else:
+                    if self._turn():
                         wakeup.signal()
+                    elif not terms.stop_event.is_set():
+                        wakeup.wait(self._idle_seconds())
                 except Exception:
                     # A store that cannot be read or written now may be so later; the pool must not shrink meanwhile.
                     logger.exception("worker %s met an error and goes on", self.worker_id)
-                    terms.stop_event.wait(terms.poll_interval)
+                    if terms.stop_event.wait(terms.poll_interval):
+                        return
         finally:
             terms.engine.close()
             logger.info("worker %s stopped", self.worker_id)
@@ -78,33 +89,49 @@ class Worker:
         except EngineError as error:
             logger.warning("%s: task %s could not be given back: %s", task.name, task.task_id, error)
 
-    def _work(self) -> bool:
-        """Claim a run and carry it out. Returns whether there was one."""
+    def _turn(self) -> bool:
+        """Settle the run in hand, claim the next and carry it out. Returns whether there was a next."""
         terms = self._terms
-        task = self.task = terms.engine.claim_task(
-            worker_id=self.worker_id,
-            timeout_secs=terms.claim_timeout_secs,
-            max_priority=self._max_priority,
-            queue=terms.queues,
-        )
+        task = self._next()
         if task is None:
             return False
-        try:
-            if terms.stop_event.is_set():
-                self.give_back()
-            elif task.name in terms.handlers:
-                process_task(terms.engine, handlers=terms.handlers, task=task, worker_id=self.worker_id)
-            else:
-                delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
-                logger.warning(
-                    "%s: no handler for task %s here; left to other workers for %.1f s",
-                    task.name,
-                    task.task_id,
-                    delay,
-                )
-        finally:
+        if terms.stop_event.is_set():
+            self.give_back()
             self.task = None
+        elif (handler := terms.handlers.get(task.name)) is not None:
+            self._settlement = carry_out(terms.engine, handler, task)
+            if self._settlement is None:
+                self.task = None
+        else:
+            self.task = None
+            delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
+            logger.warning(
+                "%s: no handler for task %s here; left to other workers for %.1f s",
+                task.name,
+                task.task_id,
+                delay,
+            )
         return True
+
+    def _next(self) -> ClaimedTask | None:
+        """The next run, claimed in the transaction that settles the one in hand; no claim once stop was asked for."""
+        engine, settled = self._terms.engine, self.task
+        if self._settlement is None or settled is None:
+            self.task = engine.claim_next(self._wanted)
+            return self.task
+        lost: EngineError | None = None
+        task: ClaimedTask | None = None
+        if self._terms.stop_event.is_set():
+            try:
+                engine.settle(self._settlement)
+            except NO_LONGER_OURS as error:
+                lost = error
+        else:
+            lost, task = engine.settle_and_claim(self._settlement, self._wanted)
+        self._settlement, self.task = None, task
+        if lost is not None:
+            report_lost(settled, lost)
+        return task
 
     def _idle_seconds(self) -> float:
         """How long to wait: until something is due, at most the poll interval."""
@@ -149,9 +176,9 @@ def run_worker(
         handlers=handlers,
         stop_event=stop_event,
         heartbeat=heartbeat,
-        claim_timeout_secs=claim_timeout_secs,
-        poll_interval=poll_interval,
-        queues=queues,
+        claim_timeout_secs=seconds(claim_timeout_secs, "claim_timeout_secs", positive=True),
+        poll_interval=seconds(poll_interval, "poll_interval", positive=True),
+        queues=names(queues, "queues"),
     )
     with Wakeup(engine, stop_event) as wakeup:
-        Worker(terms, worker_id=worker_id, max_priority=max_priority).run(wakeup)
+        Worker(terms, worker_id=name(worker_id, "worker_id"), max_priority=max_priority).run(wakeup)
