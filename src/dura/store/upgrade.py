@@ -44,11 +44,12 @@ _REPAIRS: Final = (
            WHERE terminal_at IS NOT NULL AND state NOT IN ('completed', 'failed', 'cancelled')""",
     ),
     (
-        "ended {n} run(s) of tasks that are final or gone",
+        "ended {n} run(s) of tasks that are final, gone or at a later attempt",
         """UPDATE runs SET claimed_by = NULL, claim_expires_at = NULL, state = CASE
                WHEN completed_at IS NOT NULL THEN 'completed' WHEN failed_at IS NOT NULL THEN 'failed' ELSE 'cancelled' END
            WHERE state IN ('pending', 'running', 'sleeping') AND NOT EXISTS (
-               SELECT 1 FROM tasks t WHERE t.task_id = runs.task_id AND t.state IN ('pending', 'running', 'sleeping'))""",
+               SELECT 1 FROM tasks t WHERE t.task_id = runs.task_id AND t.last_attempt_run = runs.run_id
+                                       AND t.state IN ('pending', 'running', 'sleeping'))""",
     ),
     (
         "removed {n} wait(s) of runs that have ended",
