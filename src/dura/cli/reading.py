@@ -17,8 +17,11 @@ from dura.cli.wording import ago, plural, printable, value_lines
 from dura.monitor import Monitor
 from dura.records import Snapshot, StateRow, TaskPage, TaskQuery, Want
 
-_PAGE: Final = 200
+_PAGE: Final = 1_000
 """Tasks that one look lists at most."""
+
+_SEARCHED: Final = 1_000
+"""Awaited events among whose names a part is looked for."""
 
 
 def look(path: str, want: Want) -> Snapshot:
@@ -125,9 +128,10 @@ def sleeping(args: Namespace) -> Exit:
 
 def events(args: Namespace) -> Exit:
     """List awaited events with who waits, and emitted events."""
-    snapshot = look(args.path, Want(awaited=args.limit, events=args.limit, events_like=args.like))
     part = (args.like or "").lower()
-    awaited = tuple(event for event in snapshot.awaited if part in event.event_name.lower())
+    searched = max(args.limit, _SEARCHED) if part else args.limit
+    snapshot = look(args.path, Want(awaited=searched, events=args.limit, events_like=args.like))
+    awaited = tuple(event for event in snapshot.awaited if part in event.event_name.lower())[: args.limit]
     emitted = snapshot.events
     if args.json:
         say_json(

@@ -1,0 +1,238 @@
+"""The program around the commands: help, versions, exit codes, streams that fail, and what it loads."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from cli.shop import Command, Shop
+from conftest import wait_until
+from dura import DurableEngine
+from dura.cli.commands import COMMANDS
+from dura.cli.exits import MEANINGS, Exit
+
+DURA = (sys.executable, "-m", "dura")
+
+
+def test_help_lists_every_command_and_every_exit_code(dura: Command) -> None:
+    for flag in ("--help", "-h"):
+        done = dura(flag)
+        assert (done.code, done.err) == (0, "")
+        for name, command in COMMANDS.items():
+            assert f"  {name:<9} {command.summary}" in done.out
+        for code, meaning in MEANINGS.items():
+            assert f"{int(code):>3}  {meaning}" in done.out
+    assert max(map(len, done.out.splitlines())) <= 83
+    assert set(MEANINGS) == set(Exit)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example_that_it_can_parse(dura: Command, name: str) -> None:
+    done = dura(name, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"usage: dura {name} PATH ")
+    assert "examples:\n  " in done.out
+    assert "--json" in done.out
+
+
+def test_version_is_that_of_the_distribution(dura: Command) -> None:
+    assert dura("--version").out == f"dura {version('dura')}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["frobnicate"], ["status"], ["status", "x", "--frob"], ["tasks", "x", "y"]]
+)
+def test_a_wrong_command_line_is_two_lines_at_most_and_code_2(dura: Command, arguments: list[str]) -> None:
+    done = dura(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert 1 <= len(done.err.splitlines()) <= 2
+    assert done.err.startswith("dura: ")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--limit", "0"], ["--limit", "-1"], ["--limit", "x"], ["--limit", "9" * 30], ["--state", "gone"],
+        ["--sort", "age"], ["--name", "caf\udce9"], ["--stat", "failed"],
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_a_usage_error(dura: Command, shop: Shop, option: list[str]) -> None:
+    assert dura("tasks", shop.path, *option).code == 2
+
+
+def make_other_database(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE books (title TEXT)")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "command", [["status"], ["tasks"], ["task", "abcd"], ["cancel", "abcd"], ["check"], ["upgrade"]]
+)
+def test_what_is_no_store_is_named_and_left_as_it_is(
+    dura: Command, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "text.txt").write_text("no database, surely" * 100)
+    (tmp_path / "empty.db").touch()
+    (tmp_path / "folder").mkdir()
+    make_other_database(tmp_path / "other.db")
+    before = sorted(os.listdir(tmp_path))
+    for name in (
+        "text.txt",
+        "empty.db",
+        "folder",
+        "other.db",
+        "missing.db",
+        "no/such/folder.db",
+        "",
+    ):
+        path = tmp_path / name if name else ""
+        done = dura(command[0], path, *command[1:])
+        assert (done.code, done.out) == (3, ""), name
+        assert 1 <= len(done.err.splitlines()) <= 2
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_store_of_a_newer_version_is_refused(dura: Command, shop: Shop) -> None:
+    connection = sqlite3.connect(shop.path)
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+    for command in (["status"], ["cancel", shop.pending], ["upgrade"]):
+        done = dura(command[0], shop.path, *command[1:])
+        assert done.code == 3
+        assert "newer" in done.err
+
+
+@pytest.mark.parametrize("name", ["ünï ☃.db", "a b'c\"%20?mode=rw#x.db", "-dash.db"])
+def test_any_file_name_will_do(dura: Command, tmp_path: Path, name: str) -> None:
+    DurableEngine(tmp_path / name).close()
+    assert dura("status", tmp_path / name).code == 0
+    assert dura("check", tmp_path / name).code == 0
+
+
+def test_the_module_and_the_command_are_the_same_program(shop: Shop) -> None:
+    done = subprocess.run(
+        [*DURA, "tasks", shop.path, "--state", "failed"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shop.failed in done.stdout
+    missing = subprocess.run([*DURA, "status", "/no/such.db"], capture_output=True, text=True, timeout=60)
+    assert missing.returncode == 3
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(path: Path) -> None:
+    engine = DurableEngine(path, synchronous="NORMAL")
+    engine.set_state_many(namespace="many", items={f"key-{number:05}": "x" * 300 for number in range(3_000)})
+    engine.close()
+    for form in ([], ["--json"]):
+        process = subprocess.Popen(
+            [*DURA, "state", path, "many", "--limit", "3000", *form],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        _, complaint = process.communicate(timeout=60)
+        assert (process.returncode, complaint) == (0, b"")
+
+
+def test_a_result_that_cannot_be_written_is_told(shop: Shop) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*DURA, "status", shop.path], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode == 3
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_stream_that_cannot_write_a_character_gets_its_escape(shop: Shop) -> None:
+    done = subprocess.run(
+        [*DURA, "task", shop.path, shop.completed],
+        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "snowman \\u2603" in done.stdout
+
+
+def test_an_interrupt_ends_with_130_and_no_traceback(shop: Shop) -> None:
+    lock = sqlite3.connect(shop.path, isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")
+    try:
+        process = subprocess.Popen(
+            [*DURA, "emit", shop.path, "x", "--lock-timeout", "20s", "--payload-file", "-"],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        wait_until(lambda: reads_its_input(process.pid))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        lock.close()
+    assert (process.returncode, out) == (130, "")
+    assert err == "dura: interrupted\n"
+
+
+def reads_its_input(pid: int) -> bool:
+    """Whether the process sleeps in a read of its standard input: it is past its start-up."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/wchan").read_text() in ("pipe_read", "anon_pipe_read")
+    return False
+
+
+def test_rich_is_loaded_only_to_print_a_table(shop: Shop) -> None:
+    script = (
+        "import sys; from dura.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        "print('rich' in sys.modules, 'textual' in sys.modules, file=sys.stderr)\n"
+        "sys.exit(code)"
+    )
+    for arguments, loaded in (
+        (["status", shop.path, "--json"], "False False"),
+        (["cancel", shop.path, shop.pending], "False False"),
+        (["status", shop.path], "True False"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stderr.split("\n")[0] == loaded
+
+
+def on_a_terminal(columns: int, *arguments: str | Path) -> str:
+    """What the command shows on a terminal of so many columns, without its colours."""
+    master, slave = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen([*DURA, *arguments], stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    shown = b""
+    with suppress(OSError):
+        while chunk := os.read(master, 65_536):
+            shown += chunk
+    os.close(master)
+    assert process.wait(timeout=60) == 0
+    assert b"\x1b[1m" in shown
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
+
+
+def test_on_a_terminal_tables_fit_and_ids_are_short(shop: Shop) -> None:
+    for command in (["status"], ["tasks"], ["sleeping"], ["events"], ["leases"], ["task", shop.waiting]):
+        shown = on_a_terminal(80, command[0], shop.path, *command[1:])
+        assert max(map(len, shown.splitlines())) <= 80, command
+        if command[0] != "task":
+            assert shop.waiting not in shown
+        if command[0] in ("tasks", "events"):
+            assert shop.waiting[-8:] in shown
+    assert "priority" not in on_a_terminal(80, "tasks", shop.path)
+    assert "priority" in on_a_terminal(140, "tasks", shop.path)
