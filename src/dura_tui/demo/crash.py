@@ -3,7 +3,7 @@
 It stands for a native library that runs out of memory on one input. Nobody settles the run; its lease runs out, it is
 taken back with the same attempt, and the next process dies of it too, until `max_reclaims` fails it as a poison run.
 
-Run as `python -m dura_tui.demo.crash PATH`, which is what `CrashingWorker` does.
+Run as `python -m dura_tui.demo.crash PATH`, which is what `crash` does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _QUEUE: Final = "thumbnails"
 
 _LEASE_SECONDS: Final = 12.0
 _MAX_RECLAIMS: Final = 2
-_PATIENCE_SECONDS: Final = 2.0
+_PATIENCE_SECONDS: Final = 3.0
 _PHOTOS: Final = ("kettle.tiff", "tent-panorama.tiff", "desk-360.tiff", "lamp.raw")
 
 
@@ -38,35 +38,24 @@ def spawn_photo(engine: DurableEngine, dice: Random) -> None:
     )
 
 
-class CrashingWorker:
-    """Starts the process, one at a time, and leaves none behind."""
+def crash(path: str) -> None:
+    """Run the process to its end, which comes soon.
 
-    def __init__(self, path: str) -> None:
-        """Start nothing yet.
+    Args:
+        path: The store.
 
-        Args:
-            path: The store.
-        """
-        self._path = path
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start the process unless the last one is still at it."""
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "dura_tui.demo.crash", self._path],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-
-    def stop(self) -> None:
-        """End the process if it is still there."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait(_PATIENCE_SECONDS)
-            self._process = None
+    Raises:
+        TimeoutExpired: It did not end by itself, and was ended.
+    """
+    subprocess.run(
+        [sys.executable, "-m", "dura_tui.demo.crash", path],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+    )
 
 
 def main(path: str) -> None:

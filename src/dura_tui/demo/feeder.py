@@ -14,12 +14,11 @@ from random import Random
 from typing import Any, Final
 
 from dura import DurableEngine, RetryStrategy
-from dura_tui.demo.handlers import BIG_ORDER, CHUNKS, spawn_turn
+from dura_tui.demo.handlers import BIG_ORDER, CHUNKS, WITHOUT_EMAIL, spawn_turn
 
 QUEUES: Final = ("orders", "crm", "catalog", "mail", "feeds", "reports")
 """The queues that the pool serves."""
 
-_ATTEMPTS: Final = 4
 _READERS: Final = 24
 _BASKETS_KEPT: Final = 12
 _CUSTOMERS: Final = 40
@@ -57,13 +56,14 @@ class Feeder:
         self._unknown: str | None = None
         self._chores: list[_Chore] = []
         self.every(2.5, self._order)
-        self.every(4, self._customer)
+        self.every(4, lambda: self._customer(self._someone()))
+        self.every(45, lambda: self._customer(WITHOUT_EMAIL))
         self.every(60, self._newsletter)
         self.every(20, self._basket)
         self.every(75, self._catalog)
         self.every(90, self._report)
         self.every(600, self._text_message)
-        spawn_turn(engine, "releases", 1, every_seconds=8)
+        spawn_turn(engine, "releases", 1, every_seconds=6)
         spawn_turn(engine, "status", 1, every_seconds=13)
 
     def every(self, seconds: float, do: Callable[[], object]) -> None:
@@ -80,8 +80,8 @@ class Feeder:
         now = self._engine.now()
         for chore in self._chores:
             if chore.due <= now:
-                chore.do()
                 chore.due = now + timedelta(seconds=chore.every_seconds * self._dice.uniform(0.8, 1.2))
+                chore.do()
 
     def _order(self) -> None:
         self._orders += 1
@@ -106,12 +106,12 @@ class Feeder:
             steps=("reserve", "charge", *(("approval",) if big else ()), "ship", "receipt"),
         )
 
-    def _customer(self) -> None:
+    def _customer(self, customer: str) -> None:
         self._engine.spawn_task(
             name="sync_crm",
-            params={"customer": self._someone()},
+            params={"customer": customer},
             retry=RetryStrategy(kind="exponential", base_seconds=2, max_seconds=60),
-            max_attempts=_ATTEMPTS,
+            max_attempts=4,
             queue="crm",
             steps=("load", "push"),
         )

@@ -33,12 +33,12 @@ BIG_ORDER: Final = 1_000
 CHUNKS: Final = tuple(f"chunk {number:02d}" for number in range(1, 25))
 """The steps of a catalog import."""
 
+WITHOUT_EMAIL: Final = "cus_1003"
+"""A customer whose record can never be synced."""
+
 _EXTEND_BELOW_SECONDS: Final = 4.0
 
 _UNANSWERED: Final = {"approved": False, "reason": "nobody answered in time"}
-
-_NO_EMAIL: Final = "cus_1003"
-"""A customer whose record can never be synced."""
 
 _CRM_FAULTS: Final = (
     (ConnectionResetError, "[Errno 104] Connection reset by peer: crm.example.com:443"),
@@ -180,7 +180,7 @@ class Shop:
 
     def _load_customer(self, customer: str) -> dict[str, Any]:
         self._spend(0.1, 0.3)
-        email = None if customer == _NO_EMAIL else f"{customer}@mail.example"
+        email = None if customer == WITHOUT_EMAIL else f"{customer}@mail.example"
         return {"customer": customer, "email": email, "orders": self._dice.randint(1, 40)}
 
     def _push(self, customer: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dura_tui.demo.clock import CatchingUpClock
 from dura_tui.demo.feeder import QUEUES, Feeder
 from dura_tui.demo.handlers import LEASE_SECONDS, Handler
 
-LENGTH: Final = timedelta(minutes=12)
+LENGTH: Final = timedelta(minutes=11)
 """How far back the past goes."""
 
 _TURN_SECONDS: Final = 1.0

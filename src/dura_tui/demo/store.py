@@ -5,11 +5,13 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from random import Random
+from subprocess import SubprocessError
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Self
@@ -17,7 +19,7 @@ from typing import Final, Self
 from dura import DurableEngine, EngineError, run_workers
 from dura_tui.demo import history
 from dura_tui.demo.clock import CatchingUpClock
-from dura_tui.demo.crash import CrashingWorker, spawn_photo
+from dura_tui.demo.crash import crash, spawn_photo
 from dura_tui.demo.feeder import QUEUES, Feeder
 from dura_tui.demo.handlers import LEASE_SECONDS, Shop
 
@@ -44,8 +46,7 @@ class DemoStore:
         """Make nothing yet."""
         self.path = ""
         """The store's file; empty while there is none."""
-        self._folder: TemporaryDirectory[str] | None = None
-        self._log: logging.Handler | None = None
+        self._undo = ExitStack()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._lock = threading.RLock()
@@ -67,7 +68,7 @@ class DemoStore:
             OSError, StoreError: The folder or the file cannot be made. Nothing is left behind.
         """
         with self._lock:
-            if self._folder is not None:
+            if self.path:
                 raise RuntimeError(f"the demo store {self.path} is running already; close it first")
             try:
                 self._start()
@@ -82,24 +83,18 @@ class DemoStore:
             for thread in self._threads:
                 thread.join(_GRACE_SECONDS + 2)
             self._threads.clear()
-            if self._log is not None:
-                _dura_logger.removeHandler(self._log)
-                _dura_logger.propagate = True
-                self._log.close()
-                self._log = None
-            if self._folder is not None:
-                self._folder.cleanup()
-                self._folder = None
-                self.path = ""
+            self._undo.close()
+            self.path = ""
             atexit.unregister(self.close)
 
     def _start(self) -> None:
         self._stop = threading.Event()
-        self._folder = TemporaryDirectory(prefix="dura-demo-", ignore_cleanup_errors=True)
         atexit.register(self.close)
-        folder = Path(self._folder.name)
+        folder = Path(
+            self._undo.enter_context(TemporaryDirectory(prefix="dura-demo-", ignore_cleanup_errors=True))
+        )
         self.path = str(folder / "shop.db")
-        self._log = _log_to(folder / "shop.log")
+        self._undo.enter_context(_logging_to(folder / "shop.log"))
         clock = CatchingUpClock(history.LENGTH)
         engine = DurableEngine(self.path, clock=clock, synchronous="NORMAL")
         try:
@@ -139,26 +134,31 @@ class DemoStore:
 
     def _feed(self, engine: DurableEngine, feeder: Feeder) -> None:
         dice = Random(_SEED)
-        crashing = CrashingWorker(self.path)
+        path = self.path
         feeder.every(150, lambda: spawn_photo(engine, dice))
-        feeder.every(15, crashing.start)
+        feeder.every(15, lambda: crash(path))
         feeder.every(60, lambda: engine.cleanup(_RETENTION))
         feeder.hurry()
         try:
             while not self._stop.wait(_TICK_SECONDS):
                 try:
                     feeder.tick()
-                except (EngineError, OSError):
+                except (EngineError, OSError, SubprocessError):
                     logger.exception("the feeder met an error and goes on")
         finally:
-            crashing.stop()
             engine.close()
 
 
-def _log_to(file: Path) -> logging.Handler:
+@contextmanager
+def _logging_to(file: Path) -> Iterator[None]:
     """Send the engine's log to a file of bounded size, and nothing of it to the terminal."""
     handler = RotatingFileHandler(file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(message)s"))
+    propagated, _dura_logger.propagate = _dura_logger.propagate, False
     _dura_logger.addHandler(handler)
-    _dura_logger.propagate = False
-    return handler
+    try:
+        yield
+    finally:
+        _dura_logger.removeHandler(handler)
+        _dura_logger.propagate = propagated
+        handler.close()
