@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from dura.clock import system_clock
 from dura.monitor import Monitor
 from dura.records import Snapshot, TaskQuery, Want
 from dura.states import SleepCause
-from dura_tui.demo import DemoStore, history
+from dura_tui.demo import DemoStore, history, store
 from dura_tui.demo.clock import CatchingUpClock
 from dura_tui.demo.crash import crash, spawn_photo
 from dura_tui.demo.feeder import QUEUES, Feeder
@@ -159,6 +160,18 @@ def test_starting_twice_is_refused_and_harms_nothing(demo: DemoStore) -> None:
 # --- start and end ----------------------------------------------------------------------------------------------------
 
 
+class Complaints(logging.Handler):
+    """Keeps what the feeder logs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name == "dura.demo":
+            self.messages.append(record.getMessage())
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where demo folders are made during the test."""
@@ -231,6 +244,23 @@ def test_interrupted_process_removes_its_folder(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=60)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_removed_by_somebody_else_disturbs_neither_terminal_nor_close(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(store, "_LOG_BYTES", 1_000)
+    complaints = Complaints()
+    threads, log = set(threading.enumerate()), logging.getLogger("dura")
+    with DemoStore() as demo:
+        shutil.rmtree(Path(demo.path).parent)
+        log.addHandler(complaints)
+        wait_until(lambda: len(complaints.messages) > 1)
+        log.removeHandler(complaints)
+    assert "the feeder met an error and goes on" in complaints.messages
+    assert set(threading.enumerate()) <= threads
+    assert list(folder.iterdir()) == []
+    assert capfd.readouterr() == ("", "")
 
 
 # --- the parts --------------------------------------------------------------------------------------------------------

@@ -149,10 +149,17 @@ class DemoStore:
             engine.close()
 
 
+class _QuietFile(RotatingFileHandler):
+    """A log file whose own faults are not printed: the terminal belongs to the monitor."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
+        """Drop the record; its file cannot be written, for example because somebody removed the folder."""
+
+
 @contextmanager
 def _logging_to(file: Path) -> Iterator[None]:
     """Send the engine's log to a file of bounded size, and nothing of it to the terminal."""
-    handler = RotatingFileHandler(file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
+    handler = _QuietFile(file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(message)s"))
     propagated, _dura_logger.propagate = _dura_logger.propagate, False
     _dura_logger.addHandler(handler)
