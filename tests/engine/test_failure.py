@@ -174,7 +174,7 @@ def test_the_reason_is_kept_verbatim(engine: DurableEngine, path: Path) -> None:
     assert json.loads(stored) == REASON
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), {1}, b"x"], ids=repr)
+@pytest.mark.parametrize("value", [object(), float("nan"), {1}, b"x"], ids=["object", "nan", "set", "bytes"])
 def test_what_cannot_be_stored_is_refused_and_the_run_goes_on(
     engine: DurableEngine, path: Path, value: Any
 ) -> None:
