@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -246,20 +245,20 @@ def test_interrupted_process_removes_its_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folder_removed_by_somebody_else_disturbs_neither_terminal_nor_close(
+def test_folder_moved_by_somebody_else_disturbs_neither_terminal_nor_close(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(store, "_LOG_BYTES", 1_000)
     complaints = Complaints()
     threads, log = set(threading.enumerate()), logging.getLogger("dura")
     with DemoStore() as demo:
-        shutil.rmtree(Path(demo.path).parent)
+        moved = Path(demo.path).parent.rename(folder / "moved")
         log.addHandler(complaints)
         wait_until(lambda: len(complaints.messages) > 1)
         log.removeHandler(complaints)
     assert "the feeder met an error and goes on" in complaints.messages
     assert set(threading.enumerate()) <= threads
-    assert list(folder.iterdir()) == []
+    assert list(folder.iterdir()) == [moved]
     assert capfd.readouterr() == ("", "")
 
 
