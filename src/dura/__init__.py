@@ -28,7 +28,7 @@ from dura.errors import (
 from dura.health import Heartbeat
 from dura.records import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
 from dura.retry import RetryStrategy
-from dura.workers import process_task, run_worker, run_workers
+from dura.workers import keep_alive, process_task, run_worker, run_workers
 
 __all__ = [
     "ActionRefused",
@@ -57,6 +57,7 @@ __all__ = [
     "TaskNotFound",
     "TaskRef",
     "WorkflowSuspended",
+    "keep_alive",
     "process_task",
     "run_worker",
     "run_workers",

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dura.monitor import Monitor
 
 from conftest import wait_until
 from dura import ClaimedTask, DurableEngine, Heartbeat, InvalidValue, run_worker, run_workers
+from dura.monitor import Monitor
 from dura.records import Want
 
 
