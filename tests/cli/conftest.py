@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,13 @@ def dura(capsys: pytest.CaptureFixture[str]) -> Command:
     return partial(run_command, capsys)
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return stock(tmp_path_factory.mktemp("shop") / "store.db")
+
+
 @pytest.fixture
-def shop(path: Path) -> Shop:
-    return stock(path)
+def shop(template: Shop, path: Path) -> Shop:
+    """A store of the test's own, which nobody else has open."""
+    shutil.copy(template.path, path)
+    return replace(template, path=path)

@@ -6,6 +6,7 @@ import contextlib
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -76,7 +77,7 @@ def _stocked(engine: DurableEngine, path: Path) -> Shop:
         queue="orders", steps=["reserve", "charge", "approval"], max_attempts=5,
     )  # fmt: skip
     for step, value in (("reserve", {"items": 2}), ("charge", "ch_1")):
-        engine.checkpoint(task_id=waiting.task_id, step_name=step, fn=lambda value=value: value)
+        engine.checkpoint(task_id=waiting.task_id, step_name=step, fn=partial(_same, value))
     with contextlib.suppress(WorkflowSuspended):
         engine.wait_for_event(
             run_id=waiting.run_id, task_id=waiting.task_id, step_name="approval",
@@ -84,7 +85,7 @@ def _stocked(engine: DurableEngine, path: Path) -> Shop:
         )  # fmt: skip
     failed = started(engine, name="import_report", max_attempts=1)
     for step in ("load", "parse", "store"):
-        engine.checkpoint(task_id=failed.task_id, step_name=step, fn=lambda step=step: step)
+        engine.checkpoint(task_id=failed.task_id, step_name=step, fn=partial(_same, step))
     reason = {
         "type": "ValueError",
         "message": NASTY,
@@ -103,7 +104,7 @@ def _stocked(engine: DurableEngine, path: Path) -> Shop:
     )
     engine.fail_run(run_id=backing_off.run_id, reason={"type": "TimeoutError", "message": "no answer"})
     delayed = engine.spawn_task(name="remind", params={"who": "ben"}, available_after=timedelta(hours=5))
-    running = started(engine, name="nightly", lease=60)
+    running = started(engine, name="nightly", lease=600)
     pending = engine.spawn_task(name="remind", params={"who": "cy"}, priority=7)
     engine.set_state_many(namespace="poller", items={"cursor": {"page": 3}, "note": "plain"})
     engine.emit_event(event_name="rates:today", payload={"eur": 1})
@@ -111,6 +112,10 @@ def _stocked(engine: DurableEngine, path: Path) -> Shop:
         path, waiting.task_id, failed.task_id, cancelled.task_id, completed.task_id, running.task_id,
         backing_off.task_id, delayed.task_id, pending.task_id,
     )  # fmt: skip
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def claim_and_fail(path: Path, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import pty
 import socket
@@ -149,6 +150,26 @@ def test_several_tasks_are_each_reported_and_one_refusal_decides_the_code(dura: 
     again = dura("cancel", shop.path, shop.pending, shop.waiting, "--json")
     assert [outcome["done"] for outcome in again.json["outcomes"]] == [False, True]
     assert again.json["action"] == "cancel"
+
+
+def test_a_reader_that_leaves_does_not_spare_the_tasks_that_are_left(shop: Shop) -> None:
+    engine = DurableEngine(shop.path, synchronous="NORMAL")
+    ids = [engine.spawn_task(name="remind", params=None).task_id for _ in range(150)]
+    engine.close()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dura", "cancel", shop.path, *ids], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.close()
+    _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (0, b"")
+    found = rows(
+        shop.path,
+        "SELECT DISTINCT state FROM tasks WHERE task_id IN (SELECT value FROM json_each(?))",
+        json.dumps(ids),
+    )
+    assert found == [("cancelled",)]
 
 
 def test_wake_cuts_delays_and_backoffs_short_but_no_event(dura: Command, shop: Shop) -> None:

@@ -78,6 +78,15 @@ def test_a_payload_file_that_cannot_be_read_is_named(dura: Command, shop: Shop, 
         assert str(tmp_path) in done.err
 
 
+def test_standard_input_that_is_closed_is_told(
+    dura: Command, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    done = dura("emit", shop.path, "name", "--payload-file", "-")
+    assert done.code == 2
+    assert "standard input" in done.err
+
+
 def test_the_run_that_was_seen_must_still_wait_for_it(dura: Command, shop: Shop) -> None:
     run_id = dura("task", shop.path, shop.waiting, "--json").json["task"]["run_id"]
     other = dura("emit", shop.path, "approved:ord_2", "--run", run_id)

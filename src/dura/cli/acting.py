@@ -11,11 +11,11 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.finding import Found, find_task
-from dura.cli.output import complain, is_terminal, note, say, say_json
+from dura.cli.output import abandon_result, ask, complain, is_terminal, note, say, say_json
 from dura.cli.wording import of_limit, plural, printable, short_id, until
 from dura.engine import DurableEngine
 from dura.errors import InvalidRunState, TaskCancelledError, TaskNotFound
@@ -43,7 +43,7 @@ class Outcome:
     lease_ends_at: str | None = None
 
 
-Perform = Callable[[DurableEngine, Found], dict[str, object]]
+Perform = Callable[[DurableEngine, Found], dict[str, Any]]
 """Acts on one task; returns the message and what else the outcome says."""
 
 
@@ -62,7 +62,7 @@ def opened(args: Namespace) -> Iterator[DurableEngine]:
 def extend(args: Namespace) -> Exit:
     """Let leases end later."""
 
-    def perform(engine: DurableEngine, found: Found) -> dict[str, object]:
+    def perform(engine: DurableEngine, found: Found) -> dict[str, Any]:
         task = found.task
         ends_at = engine.extend_claim(
             run_id=found.run_id,
@@ -83,7 +83,7 @@ def extend(args: Namespace) -> Exit:
 def requeue(args: Namespace) -> Exit:
     """Give failed or cancelled tasks a new attempt."""
 
-    def perform(engine: DurableEngine, found: Found) -> dict[str, object]:
+    def perform(engine: DurableEngine, found: Found) -> dict[str, Any]:
         ref = engine.requeue_task(
             found.task.task_id,
             keep_checkpoints=not args.from_scratch,
@@ -109,7 +109,7 @@ def requeue(args: Namespace) -> Exit:
 def cancel(args: Namespace) -> Exit:
     """Cancel live tasks."""
 
-    def perform(engine: DurableEngine, found: Found) -> dict[str, object]:
+    def perform(engine: DurableEngine, found: Found) -> dict[str, Any]:
         engine.cancel_task(found.task.task_id, actor=args.actor, reason=args.reason, seen_run_id=found.run_id)
         heard = "; its handler learns of it at its next call" if found.task.state == State.RUNNING else ""
         return {"message": f"cancelled {_title(found)}, which was {found.task.state}{heard}"}
@@ -120,7 +120,7 @@ def cancel(args: Namespace) -> Exit:
 def wake(args: Namespace) -> Exit:
     """Make delayed, backed-off or deferred tasks due now."""
 
-    def perform(engine: DurableEngine, found: Found) -> dict[str, object]:
+    def perform(engine: DurableEngine, found: Found) -> dict[str, Any]:
         ref = engine.wake_task(
             found.task.task_id, actor=args.actor, reason=args.reason, seen_run_id=found.run_id
         )
@@ -150,6 +150,7 @@ def _act(args: Namespace, action: str, perform: Perform) -> Exit:
 def _targets(monitor: Monitor, ids: list[str], outcomes: list[Outcome]) -> dict[str, Found]:
     """The tasks that are meant, each once; what cannot be told is reported and left out."""
     targets: dict[str, Found] = {}
+    known = set()
     for part in ids:
         try:
             found = find_task(monitor, part)
@@ -159,14 +160,15 @@ def _targets(monitor: Monitor, ids: list[str], outcomes: list[Outcome]) -> dict[
             complain(str(failure))
             outcomes.append(Outcome(target=part, done=False, message=str(failure)))
             continue
-        if found not in targets.values():
+        if found.task.task_id not in known:
             targets[part] = found
+        known.add(found.task.task_id)
     return targets
 
 
 def _one(engine: DurableEngine, action: str, target: str, found: Found, perform: Perform) -> Outcome:
     task = found.task
-    facts: dict[str, object] = {
+    facts: dict[str, Any] = {
         "task_id": task.task_id,
         "name": task.name,
         "run_id": task.run_id,
@@ -179,15 +181,19 @@ def _one(engine: DurableEngine, action: str, target: str, found: Found, perform:
         message = str(error)
         if task.task_id not in message:
             message = f"cannot {action} {_title(found)}: {message}"
-        return Outcome(target=target, done=False, **facts | {"message": message})  # type: ignore[arg-type]
-    return Outcome(target=target, done=True, **facts)  # type: ignore[arg-type]
+        return Outcome(target=target, done=False, **facts | {"message": message})
+    return Outcome(target=target, done=True, **facts)
 
 
 def _report(outcome: Outcome, *, json: bool) -> None:
     if not outcome.done:
         complain(outcome.message)
     elif not json:
-        say(printable(outcome.message))
+        try:
+            say(printable(outcome.message))
+        except BrokenPipeError:
+            # Nobody reads on, but what was asked for is still to be done to the other tasks.
+            abandon_result()
 
 
 def _title(found: Found) -> str:
@@ -208,7 +214,5 @@ def _confirm(args: Namespace, action: str, targets: list[Found]) -> None:
             f"  {short_id(task.task_id)}  {task.state:<9}  attempt {of_limit(task.attempts, task.max_attempts)}  "
             f"{task.name}"
         )
-    sys.stderr.write(f"{action} these {plural(len(targets), 'task')}? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if ask(f"{action} these {plural(len(targets), 'task')}? [y/N] ").lower() not in ("y", "yes"):
         raise CommandFailed(f"nothing was done: {action} was not confirmed")

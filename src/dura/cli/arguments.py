@@ -46,6 +46,13 @@ def _seconds(value: str) -> float:
     return _duration(value, bare_seconds=True)
 
 
+def _some_seconds(value: str) -> float:
+    seconds = _seconds(value)
+    if not seconds:
+        raise argparse.ArgumentTypeError("a lease is extended by more than nothing")
+    return seconds
+
+
 def _duration(value: str, *, bare_seconds: bool) -> float:
     try:
         return parse_duration(value, bare_seconds=bare_seconds)
@@ -194,7 +201,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         metavar="SECONDS",
-        type=_seconds,
+        type=_some_seconds,
         required=True,
         help="how long from now the lease lasts: seconds, or a duration such as 15m",
     )

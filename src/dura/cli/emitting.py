@@ -75,13 +75,7 @@ def _payload(args: Namespace) -> Any:
     text, where = args.payload, "--payload"
     if args.payload_file is not None:
         where = "standard input" if args.payload_file == "-" else args.payload_file
-        try:
-            text = (
-                sys.stdin.read() if args.payload_file == "-" else Path(args.payload_file).read_text("utf-8")
-            )
-        except (OSError, UnicodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-            raise CommandFailed(f"cannot read the payload from {where}: {why}", Exit.USAGE) from error
+        text = _read(args.payload_file, where)
     if text is None:
         return None
     try:
@@ -89,6 +83,20 @@ def _payload(args: Namespace) -> Any:
     except ValueError as error:
         hint = """\nText needs quotes inside quotes: --payload '"yes"'.""" if args.payload is not None else ""
         raise CommandFailed(f"the payload in {where} is no JSON: {error}{hint}", Exit.USAGE) from error
+
+
+def _read(file: str, where: str) -> str:
+    try:
+        if file != "-":
+            return Path(file).read_text("utf-8")
+        if sys.stdin is not None:
+            return sys.stdin.read()
+        why = "it is closed"
+    except OSError as error:
+        why = error.strerror or str(error)
+    except UnicodeError:
+        why = "it is no UTF-8 text"
+    raise CommandFailed(f"cannot read the payload from {where}: {why}", Exit.USAGE)
 
 
 def present_actor() -> str:

@@ -44,6 +44,17 @@ def complain(message: str) -> None:
         _print_safely(sys.stderr, printable(line))
 
 
+def ask(question: str) -> str:
+    """Ask on standard error, and read a line of standard input; empty if there is no more."""
+    _print_safely(sys.stderr, question, end="")
+    return sys.stdin.readline().strip()
+
+
+def show_progress(line: str) -> None:
+    """Put a line in place of the one that standard error shows now; an empty one takes it away."""
+    _print_safely(sys.stderr, f"\r\x1b[2K{printable(line)}", end="")
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a person reads, or writes, the stream."""
     try:
@@ -70,6 +81,7 @@ def abandon_result() -> None:
         os.close(nowhere)
 
 
-def _print_safely(stream: TextIO | None, line: str) -> None:
-    with suppress(OSError, ValueError):
-        print(line, file=stream)
+def _print_safely(stream: TextIO | None, line: str, end: str = "\n") -> None:
+    if stream is not None:
+        with suppress(OSError, ValueError):
+            print(line, file=stream, end=end, flush=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from dura.cli.durations import duration
-from dura.cli.output import is_terminal
+from dura.cli.output import is_terminal, show_progress
 
 _PATIENCE: Final = 0.4
 """Seconds before the first sign, so that what is quick stays silent."""
@@ -46,8 +46,6 @@ def _tell(what: str, detail: Callable[[], str] | None, over: threading.Event) ->
     while not over.wait(wait):
         told, wait = True, _TICK
         far = f", {detail()}" if detail is not None else ""
-        sys.stderr.write(f"\r\x1b[2K{what}{far} ... {duration(float(int(time.monotonic() - began)))}")
-        sys.stderr.flush()
+        show_progress(f"{what}{far} ... {duration(float(int(time.monotonic() - began)))}")
     if told:
-        sys.stderr.write("\r\x1b[2K")
-        sys.stderr.flush()
+        show_progress("")

@@ -29,7 +29,7 @@ def cleanup(args: Namespace) -> Exit:
         def far() -> str:
             return f"{number(max(before - _terminal(monitor), 0))} tasks removed"
 
-        with progress(f"cleaning up {printable(args.path)}", far):
+        with progress(f"cleaning up {args.path}", far):
             removed = engine.cleanup(ttl)
     if args.json:
         say_json({"removed": removed, "older_than_seconds": args.older_than})
@@ -51,7 +51,7 @@ def _terminal(monitor: Monitor) -> int:
 
 def check(args: Namespace) -> Exit:
     """Look for damage."""
-    with opened(args) as engine, progress(f"checking {printable(args.path)}"):
+    with opened(args) as engine, progress(f"checking {args.path}"):
         findings = engine.check(repair=args.repair)
         remaining = engine.check() if args.repair and findings else findings
     still = {finding.rule for finding in remaining}
@@ -80,7 +80,7 @@ def _tell(path: str, remaining: tuple[Finding, ...], repaired: tuple[Finding, ..
 
 def upgrade(args: Namespace) -> Exit:
     """Upgrade a store of dura 1.3.0, and rewrite the file compactly if asked."""
-    with progress(f"upgrading {printable(args.path)}"):
+    with progress(f"upgrading {args.path}"):
         engine = DurableEngine(
             args.path, busy_timeout_ms=int(args.lock_timeout * 1000), create=False, upgrade=True
         )
@@ -91,7 +91,7 @@ def upgrade(args: Namespace) -> Exit:
                 say(printable(line))
         sizes = None
         if args.compact:
-            with progress(f"compacting {printable(args.path)}"):
+            with progress(f"compacting {args.path}"):
                 sizes = engine.compact()
     finally:
         engine.close()
