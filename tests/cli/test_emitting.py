@@ -97,7 +97,7 @@ def test_the_run_that_was_seen_must_still_wait_for_it(dura: Command, shop: Shop)
     assert late.code == 1
 
 
-@pytest.mark.parametrize("name", ["", "dura.sleep", "caf\udce9"])
+@pytest.mark.parametrize("name", ["", "dura.sleep", "\udce9"])
 def test_a_name_that_is_none_is_a_usage_error(dura: Command, shop: Shop, name: str) -> None:
     assert dura("emit", shop.path, name).code == 2
 

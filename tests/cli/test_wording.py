@@ -136,7 +136,7 @@ def test_values_are_laid_out_by_what_fits_a_line() -> None:
 
 def test_failures_of_any_shape_are_told() -> None:
     assert failure_lines('{"type": "E", "message": "m", "extra": 1}') == ["E: m", '{"extra": 1}']
-    assert failure_lines('{"type": "E", "message": "m", "traceback": "Tr\\n  l\\nE: m"}') == [
+    assert failure_lines('{"type": "E", "message": "m", "traceback": "Tr\\n  l\\n  ~~^^\\nE: m"}') == [
         "E: m",
         "Tr",
         "  l",

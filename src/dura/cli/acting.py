@@ -71,9 +71,9 @@ def extend(args: Namespace) -> Exit:
             reason=args.reason,
             seen_claim_token=task.claim_token,
         )
-        how = "ends later than that already" if ends_at == task.due_at else "now ends"
+        how = "ends later than that already," if ends_at == task.due_at else "now ends"
         return {
-            "message": f"the lease of {_title(found)} {how}, {until(ends_at, engine.now())}",
+            "message": f"the lease of {_title(found)} {how} {until(ends_at, engine.now())}",
             "lease_ends_at": ends_at.isoformat(timespec="microseconds"),
         }
 

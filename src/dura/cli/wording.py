@@ -8,6 +8,7 @@ the look.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from datetime import datetime
 from typing import Any, Final
@@ -25,6 +26,7 @@ _JSON_WIDTH: Final = 74
 # Control, format (bidirectional overrides, zero width), surrogate, private and unassigned characters, line and
 # paragraph separators.
 _UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_POINTER: Final = re.compile(r"\s*[~^]+\s*")
 _SHORT_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -215,7 +217,8 @@ def failure_lines(reason: str) -> list[str]:
     traceback = rest.pop("traceback", None)
     if traceback:
         text = traceback if isinstance(traceback, str) else "\n".join(map(str, traceback))
-        trace = printable_lines(text.rstrip("\n"))
+        # Lines that only point at the line above cannot do so once that is wrapped.
+        trace = [line for line in printable_lines(text.rstrip("\n")) if not _POINTER.fullmatch(line)]
         # A traceback ends with the type and message that are told already.
         lines += trace[: -len(lines)] if lines and trace[-len(lines) :] == lines else trace
     if rest:
