@@ -525,7 +525,7 @@ def test_odd_data_crashes_no_look(path: Path, clock: ManualClock) -> None:
             "UPDATE runs SET claim_expires_at = NULL, started_at = '2026-01-01 00:00', claimed_by = NULL WHERE state = 'running'",
             "UPDATE runs SET available_at = 'soon', sleep_cause = NULL WHERE state = 'sleeping'",
             "UPDATE waits SET timeout_at = '0000'",
-            "UPDATE events SET emitted_at = '9999-12-31T23:59:59.999999-05:00', payload = '{'",
+            "UPDATE events SET emitted_at = '24:00', payload = '{'",
             "UPDATE checkpoints SET updated_at = 'x'",
             "UPDATE state SET updated_at = '' WHERE namespace = 'poller'",
             "UPDATE state SET key = key || '?' WHERE namespace = 'dura.counts' AND key LIKE '%fails%'",

@@ -51,7 +51,7 @@ _MATCHES: Final = r"""
     CASE WHEN (:state IS NULL OR t.state = :state) AND (:queue IS NULL OR t.queue = :queue)
           AND (:name IS NULL OR t.task_name GLOB :name)
           AND (:text IS NULL OR t.task_id LIKE :text ESCAPE '\' OR t.idempotency_key LIKE :text ESCAPE '\'
-               OR t.params LIKE :json ESCAPE '\')
+               OR t.params LIKE :text ESCAPE '\' OR t.params LIKE :json ESCAPE '\')
     THEN 1 ELSE 0 END AS matches
 """
 """Evaluated task by task, not searched by: which index a query uses is its walk's affair."""
@@ -70,13 +70,14 @@ def filter_values(query: TaskQuery) -> dict[str, Any]:
     text = query.text or None
     if text is not None and len(text) > _LONGEST_TEXT:
         raise InvalidValue(f"a search text has at most {_LONGEST_TEXT} characters, not {len(text)}")
+    # Parameters lie in the store as JSON, which writes quotes and all but ASCII in its own way.
+    as_json = None if text is None else encode(text, "the search text")[1:-1]
     return {
         "state": query.state,
         "queue": query.queue,
         "name": None if query.name is None else _glob(query.name),
         "text": None if text is None else like(text),
-        # Parameters lie in the store as JSON, which writes quotes and all but ASCII in its own way.
-        "json": None if text is None else like(encode(text, "the search text")[1:-1]),
+        "json": None if as_json is None or as_json == text else like(as_json),
     }
 
 
