@@ -22,19 +22,23 @@ def charge_order(engine, task):
         task_id=task.task_id,
         step_name="approval",
         event_name=f"approved:{order_id}",
-        timeout_secs=1.5,
+        timeout_secs=2,
         on_timeout=NOBODY,
     )
-    print(f"{order_id}: {'ship it' if answer['approved'] else 'refund it'}, decided by {answer['by']}")
+    say(f"{order_id}: {'ship it' if answer['approved'] else 'refund it'}, decided by {answer['by']}")
     return answer
 
 
 def approve(engine, order_id):
     emitted = engine.emit_event(event_name=f"approved:{order_id}", payload={"approved": True, "by": "ada"})
-    print(f"approval of {order_id} emitted: it woke {len(emitted.woken)} task")
+    say(f"approval of {order_id} emitted: it woke {len(emitted.woken)} task")
     late = engine.emit_event(event_name=f"approved:{order_id}", payload={"approved": False, "by": "bob"})
-    print(f"a second answer for {order_id}: first={late.first}, so it changed nothing")
+    say(f"a second answer for {order_id}: first={late.first}, so it changed nothing")
     engine.close()
+
+
+def say(line):
+    sys.stdout.write(f"{line}\n")  # In one piece, unlike print: other threads write too.
 
 
 def main(path):
@@ -50,7 +54,7 @@ def main(path):
 
     while engine.task_counts_by_state().get("sleeping") != len(orders):
         time.sleep(0.02)
-    print("both orders wait, and the only worker is free")
+    say("both orders wait, and the only worker is free")
 
     # Any thread or process that opens the store can answer; so can a person, with `dura emit` or in `dura-tui`.
     threading.Thread(target=approve, args=[engine, "ord_1"]).start()

@@ -13,13 +13,17 @@ from dura import DurableEngine, run_workers
 
 def handle(engine, task):
     worker = threading.current_thread().name
-    print(f"  {worker}: {task.params['what']}", flush=True)
+    say(f"  {worker}: {task.params['what']}")
     time.sleep(0.1)
+
+
+def say(line):
+    sys.stdout.write(f"{line}\n")  # In one piece, unlike print: other threads write too.
 
 
 def drain(engine, title, tasks, **options):
     """Run a pool until these tasks are done."""
-    print(title, flush=True)
+    say(title)
     stop = threading.Event()
     pool = threading.Thread(
         target=run_workers,
@@ -49,7 +53,7 @@ def main(path):
     orders = [spawn(engine, f"order {n}") for n in (1, 2)]
     report = spawn(engine, "report", queue="reports")
     drain(engine, "a pool takes from the queues that it serves:", orders, worker_count=2, queues=["default"])
-    print(f"  the report is still {engine.get_task(report.task_id).state}")
+    say(f"  the report is still {engine.get_task(report.task_id).state}")
     drain(engine, "another pool serves the reports:", [report], worker_count=1, queues=["reports"])
 
     rush = [spawn(engine, f"express order {n}", priority=10) for n in range(1, 7)]

@@ -38,14 +38,14 @@ def main(path):
     logging.getLogger("dura").setLevel(logging.ERROR)
 
     engine = DurableEngine(path)
-    retry = RetryStrategy(kind="exponential", base_seconds=0.2, factor=2, max_seconds=5)
+    retry = RetryStrategy(kind="exponential", base_seconds=0.1, factor=2, max_seconds=5)
     tasks = [
         engine.spawn_task(name="sync_customer", params={"customer": who}, retry=retry, max_attempts=4)
         for who in ("flaky", "hopeless")
     ]
 
     stop = threading.Event()
-    options = {"handlers": {"sync_customer": sync_customer}, "worker_count": 2, "handle_signals": False}
+    options = {"handlers": {"sync_customer": sync_customer}, "worker_count": 1, "handle_signals": False}
     pool = threading.Thread(
         target=run_workers, args=[engine], kwargs={**options, "stop_event": stop}, daemon=True
     )

@@ -1,7 +1,7 @@
 """What keeps the shop busy: chores that spawn work, each at its own calm pace.
 
-The same chores make the store's past and its present: they go by the engine's clock, wherever that stands. About two
-tasks a second come of them, in bursts of twenty when a newsletter goes out.
+The same chores make the store's past and its present: they go by the engine's clock, wherever that stands. About one
+task a second comes of them, and a burst when a newsletter goes out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Feeder:
         self._chores: list[_Chore] = []
         self.every(2.5, self._order)
         self.every(4, lambda: self._customer(self._someone()))
-        self.every(45, lambda: self._customer(WITHOUT_EMAIL))
+        self.every(100, lambda: self._customer(WITHOUT_EMAIL))
         self.every(60, self._newsletter)
         self.every(20, self._basket)
         self.every(75, self._catalog)
@@ -146,6 +146,8 @@ class Feeder:
                 "supplier": self._dice.choice(_SUPPLIERS),
                 "url": "https://suppliers.example/catalog.csv",
             },
+            retry=RetryStrategy(kind="fixed", base_seconds=5),
+            max_attempts=3,
             queue="catalog",
             steps=CHUNKS,
         )

@@ -2,7 +2,7 @@
 
     charge_order     steps; a payment that may fail and is retried; big orders wait for an event, then ship or refund
     sync_crm         a flaky service, retried with exponential backoff; some customers fail for good
-    import_catalog   many slow steps under a short lease, which the handler extends when it is nearly over
+    import_catalog   many slow steps under a short lease, extended when it is nearly over; a retry goes on half way
     send_newsletter  quick tasks in bulk, at low priority
     poll_feed        a poller that spawns its own next turn and keeps its cursor in state
     nightly_report   durable sleeps between steps
@@ -194,6 +194,8 @@ class Shop:
 
     def _import_chunk(self) -> dict[str, Any]:
         self._spend(1.5, 3.5)
+        if self._dice.random() < 0.02:
+            raise ConnectionAbortedError("suppliers.example closed the connection in the middle of the file")
         return {"rows": self._dice.randint(80, 400), "rejected": self._dice.choice((0, 0, 0, 1, 3))}
 
     def _fetch(self, feed: str, cursor: int) -> dict[str, Any]:
