@@ -116,7 +116,7 @@ def test_a_store_of_a_newer_version_is_refused(dura: Command, shop: Shop) -> Non
         assert "newer" in done.err
 
 
-@pytest.mark.parametrize("name", ["ünï ☃.db", "a b'c\"%20?mode=rw#x.db", "-dash.db"])
+@pytest.mark.parametrize("name", ["ünï ☃.db", "\udcff.db", "a b'c\"%20?mode=rw#x.db", "-dash.db"])
 def test_any_file_name_will_do(dura: Command, tmp_path: Path, name: str) -> None:
     DurableEngine(tmp_path / name).close()
     assert dura("status", tmp_path / name).code == 0

@@ -69,7 +69,7 @@ def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection
         busy_timeout_ms: How long SQLite waits for other processes' locks, in milliseconds.
     """
     return sqlite3.connect(
-        f"file:{quote(os.path.abspath(path))}?mode={mode}",
+        f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode={mode}",
         uri=True,
         isolation_level=None,
         timeout=busy_timeout_ms / 1000,
