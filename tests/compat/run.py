@@ -1,4 +1,4 @@
-"""Runs the test suite of the dura 1.3.0 release, unmodified, against this engine.
+"""Runs the test suite of the dura 1.3.0 release, unmodified, against this engine, and its worker on an upgraded store.
 
 The release's source is downloaded from the package registry into a cache outside the tree, and nothing of it is kept
 here. Its tests run in a folder of their own, with a conftest of ours before theirs that lends them the two private names
@@ -66,26 +66,38 @@ def release_source() -> Path:
 
 
 def main() -> int:
-    """Unpack the tests beside our conftest and run them."""
+    """Run the release's tests beside our conftest, then its worker on a store that we have upgraded."""
     with tempfile.TemporaryDirectory(prefix="dura-compat-") as folder:
         with tarfile.open(release_source()) as archive:
             archive.extractall(folder, filter="data")
+        release = Path(folder) / f"dura-{RELEASE}"
         tests = Path(folder) / "suite" / "tests"
-        shutil.copytree(Path(folder) / f"dura-{RELEASE}" / "tests", tests)
+        shutil.copytree(release / "tests", tests)
         (tests.parent / "conftest.py").write_text(LENDS_PRIVATE_NAMES % (EXPECTED_TESTS, EXPECTED_TESTS))
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--rootdir",
-            str(tests.parent),
-        ]
-        return subprocess.run(
-            [*command, str(tests), *sys.argv[1:]], cwd=tests.parent, check=False, timeout=600
-        ).returncode
+        suite = pytest(tests, root=tests.parent, release=release)
+        old_worker = pytest(
+            Path(__file__).with_name("check_old_worker.py"), root=Path(folder), release=release
+        )
+        return suite or old_worker
+
+
+def pytest(tests: Path, *, root: Path, release: Path) -> int:
+    """Run tests against our engine, in a process without this project's pytest settings."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        *("-p", "no:cacheprovider", "-p", "no:asyncio", "-c", os.devnull),
+    ]
+    environment = {**os.environ, "DURA_RELEASE": str(release)}
+    return subprocess.run(
+        [*command, "--rootdir", str(root), str(tests), *sys.argv[1:]],
+        cwd=root,
+        env=environment,
+        check=False,
+        timeout=600,
+    ).returncode
 
 
 if __name__ == "__main__":
