@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dura import DurableEngine
 from dura.monitor import Monitor
 from dura.records import Snapshot, TaskDetail, TaskQuery, TaskRow, Want
 
@@ -222,6 +223,21 @@ def test_lists_have_the_filters_and_orders_of_a_file_of_ours(monitor: Monitor) -
 def test_task_is_found_by_a_part_of_its_id(monitor: Monitor, snapshot: Snapshot) -> None:
     task = tasks(snapshot)["waiting"]
     assert [found.task_id for found in monitor.find_tasks(task.task_id[7:20])] == [task.task_id]
+
+
+def test_upgrade_under_the_monitor_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "upgraded" / "store.db"
+    path.parent.mkdir()
+    shutil.copyfile(FIXTURE, path)
+    with Monitor(path, clock=lambda: NOW) as monitor:
+        assert monitor.snapshot(EVERYTHING).file.origin == "1.3.0"
+        engine = DurableEngine(path, clock=lambda: NOW)
+        assert monitor.changed()
+        snapshot = monitor.snapshot(EVERYTHING)
+        assert (snapshot.file.origin, snapshot.file.reading) == ("dura", "live")
+        assert not any(sleeper.stray for sleeper in snapshot.sleepers)
+        assert snapshot.totals() == engine.task_counts_by_state()
+        engine.close()
 
 
 def test_file_stays_still_between_looks(monitor: Monitor, snapshot: Snapshot) -> None:

@@ -58,10 +58,10 @@ def _check_size(found: Footprint, path: str, limit: int) -> None:
     total = found.size + found.wal_size
     if total > limit:
         raise StoreError(
-            f"{path}: its write-ahead log {found.path}-wal ({found.wal_size:,} bytes) cannot be opened where it lies, "
-            "and without it the file would be shown without its latest changes. A copy of both "
-            f"({total:,} bytes) would exceed the limit of {limit:,} bytes. Run `dura check` on the store once with an "
-            "account that may write its folder, which puts the log into the file.",
+            f"{path}: its write-ahead log {found.path}-wal ({found.wal_size:,} bytes) has no index that this user may "
+            "use, so it can only be read in a copy, and without it the file would be shown without its latest changes. "
+            f"A copy of both ({total:,} bytes) would exceed the limit of {limit:,} bytes. Run `dura check` on the store "
+            "once with an account that may write its folder, which puts the log into the file.",
             path=path,
         )
 

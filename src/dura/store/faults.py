@@ -101,7 +101,7 @@ def translate(error: sqlite3.Error, path: str) -> StoreError:
 
     Returns:
         The error to raise, `from` the original: `StoreBusy` for a lock, `NotADuraStore` for a file that is no
-        database, `StoreNotFound` if there is no file, else a `StoreError`.
+        database, `StoreNotFound` if there is no file or no folder, else a `StoreError`.
     """
     code: int | None = getattr(error, "sqlite_errorcode", None)
     name: str = getattr(error, "sqlite_errorname", type(error).__name__)
@@ -116,10 +116,13 @@ def translate(error: sqlite3.Error, path: str) -> StoreError:
 
 
 def _why_not_opened(path: str, kind: type[StoreError], message: str) -> tuple[type[StoreError], str]:
+    folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         return NotADuraStore, "{path} is no dura store: it is a folder. Name a file."
-    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+    if not os.path.isdir(folder):
         return StoreNotFound, "there is no folder {folder}. Check the path of {path}."
+    if not os.path.lexists(path) and os.access(folder, os.W_OK):
+        return StoreNotFound, "there is no file {path}. Check the path."
     return kind, message
 
 
