@@ -9,7 +9,7 @@ from dura.checks import name, optional_text, own_name, seconds
 from dura.clock import from_text
 from dura.codec import encode
 from dura.engine.opened import OpenedStore
-from dura.errors import ActionRefused, InvalidValue
+from dura.errors import InvalidValue
 from dura.records import Emitted, TaskRef
 from dura.states import State
 from dura.store import audit, events, operate
@@ -55,11 +55,8 @@ class OperatorCalls(OpenedStore):
         by = _actor(actor, reason)
 
         def operation(tx: Transaction) -> events.Emission:
-            if seen_run_id is not None and not events.is_parked_on(tx, seen_run_id, event_name):
-                raise ActionRefused(
-                    f"cannot emit {event_name!r} to run {seen_run_id}: it does not wait for that event any more. "
-                    "Look again."
-                )
+            if seen_run_id is not None:
+                events.require_parked(tx, seen_run_id, event_name)
             emission = events.emit(tx, event_name, text, actor)
             if emission.first:
                 audit.record(tx, by, action="emit", target=event_name, run_id=seen_run_id, after=text[:500])
@@ -99,7 +96,7 @@ class OperatorCalls(OpenedStore):
 
         Raises:
             LeaseLost: The claim is no longer live.
-            ActionRefused: The run was claimed again since the operator looked.
+            ActionRefused: The claim that the operator saw has ended.
             TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
         """
         seconds(by_secs, "by_secs", positive=True)

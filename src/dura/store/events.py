@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dura.clock import FOREVER, later
-from dura.errors import InvalidValue, StepConflict
+from dura.errors import ActionRefused, InvalidValue, StepConflict
 from dura.states import SleepCause
 from dura.store.checkpoints import Stored, peek, write
 from dura.store.connections import Transaction
@@ -144,17 +144,29 @@ def finish_wakes(tx: Transaction) -> None:
         finish_wake(tx, note[0])
 
 
-def is_parked_on(tx: Transaction, run_id: str, name: str) -> bool:
-    """Whether the run sleeps on the event and its deadline has not passed."""
+def require_parked(tx: Transaction, run_id: str, name: str) -> None:
+    """Refuse unless the run sleeps on the event and its deadline has not passed.
+
+    Raises:
+        ActionRefused: It does not.
+    """
     row = tx.execute(
         """
-        SELECT 1 FROM waits w JOIN runs r ON r.run_id = w.run_id
-        WHERE w.run_id = ? AND w.event_name = ? AND r.state = 'sleeping' AND r.wake_event = w.event_name
-          AND (w.timeout_at IS NULL OR w.timeout_at >= ?)
+        SELECT r.state, EXISTS (
+            SELECT 1 FROM waits w WHERE w.run_id = r.run_id AND w.event_name = ?2
+            AND r.state = 'sleeping' AND r.wake_event = w.event_name AND (w.timeout_at IS NULL OR w.timeout_at >= ?3))
+        FROM runs r WHERE r.run_id = ?1
         """,
         (run_id, name, tx.now),
     ).fetchone()
-    return row is not None
+    if row is None:
+        raise ActionRefused(f"cannot emit {name!r} to run {run_id}: there is no such run any more. Look again.")
+    state, parked = row
+    if not parked:
+        raise ActionRefused(
+            f"cannot emit {name!r} to run {run_id}: it is {state} and does not wait for that event any more. Look again.",
+            present=state,
+        )
 
 
 def _wake(tx: Transaction, name: str, emitted_at: str, *, after: int) -> Emission:

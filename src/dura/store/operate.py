@@ -83,19 +83,25 @@ def extend(tx: Transaction, run_id: str, token: int | None, seconds: float, seen
     Returns:
         The task's id and when the lease ends.
     """
+    if seen.claim_token is not None:
+        _check_lease(tx, run_id, seen.claim_token)
     run = held(tx, run_id, token)
-    row_token, expires_at = tx.execute(
-        "SELECT claim_token, claim_expires_at FROM runs WHERE run_id = ?", (run_id,)
-    ).fetchone()
-    if seen.claim_token is not None and seen.claim_token != row_token:
-        raise ActionRefused(
-            f"cannot extend run {run_id}: it has been claimed again since (token {row_token}, seen "
-            f"{seen.claim_token}). Look again.",
-            present=State.RUNNING,
-        )
+    (expires_at,) = tx.execute("SELECT claim_expires_at FROM runs WHERE run_id = ?", (run_id,)).fetchone()
     extended = max(expires_at, later(tx.now, seconds))
     tx.execute("UPDATE runs SET claim_expires_at = ? WHERE run_id = ?", (extended, run_id))
     return run.task_id, extended
+
+
+def _check_lease(tx: Transaction, run_id: str, seen: int) -> None:
+    """Refuse if the run is not held by the claim that was seen; a run that is not there is left to `held`."""
+    row = tx.execute("SELECT state, claim_token FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None or row == (State.RUNNING, seen):
+        return
+    state, token = row
+    what = f"it has been claimed again since (token {token}, seen {seen})" if token != seen else "its claim has ended"
+    raise ActionRefused(
+        f"cannot extend the lease of run {run_id}: {what}, and it is {state}. Look again.", present=state
+    )
 
 
 def cancel(tx: Transaction, task_id: str, seen: Seen) -> Task | None:
