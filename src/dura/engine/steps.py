@@ -9,7 +9,7 @@ from dura.checks import name, own_name, seconds, whole
 from dura.codec import decode, encode
 from dura.current import current_claim
 from dura.engine.opened import OpenedStore
-from dura.errors import InvalidValue, LeaseLost, WorkflowSuspended
+from dura.errors import InvalidRunState, InvalidValue, LeaseLost, WorkflowSuspended
 from dura.store import checkpoints, events
 from dura.store.checkpoints import Holder, Stored
 
@@ -126,6 +126,7 @@ class StepCalls(OpenedStore):
             LeaseLost: The claim is no longer live.
             TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
         """
+        self._require_outside(task_id, step_name)
         suspended, outcome = self.await_event(
             run_id=run_id,
             task_id=task_id,
@@ -151,6 +152,7 @@ class StepCalls(OpenedStore):
             LeaseLost: The claim is no longer live.
             TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
         """
+        self._require_outside(task_id, step_name)
         if (
             self._wait(run_id, task_id, step_name, events.SLEEP_EVENT, _duration(seconds), claim_token)
             is None
@@ -179,6 +181,13 @@ class StepCalls(OpenedStore):
         if outcome is None and claim is not None:
             claim.parked = True
         return outcome
+
+    def _require_outside(self, task_id: str, step_name: str) -> None:
+        if self.database.inside():
+            raise InvalidRunState(
+                f"step {step_name!r} of task {task_id} cannot wait inside the function of update_state: the signal that "
+                "it is parked would undo the parking. Wait before it or after it."
+            )
 
     def _suspend(self, run_id: str, task_id: str) -> None:
         claim = self._claim_on(run_id)

@@ -101,6 +101,10 @@ class Database:
             self._door.leave(ticket)
         return ticket.outcome()
 
+    def inside(self) -> bool:
+        """Whether the calling thread's operation is open, so that what it writes now can still be undone by it."""
+        return self._connections.link().transaction is not None
+
     def read(self, query: Callable[[sqlite3.Connection], R]) -> R:
         """Run a query on the calling thread's connection, seeing what its open operation has changed."""
         link = self._connections.link()
