@@ -206,8 +206,9 @@ def test_start_that_fails_half_way_leaves_nothing(folder: Path, monkeypatch: pyt
 
 
 UNCLOSED = """
-import sys, time
+import signal, sys, time
 from dura_tui.demo import DemoStore
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A test run in the background ignores it, and so would we.
 demo = DemoStore()
 demo.start()
 print(demo.path, flush=True)
