@@ -52,6 +52,8 @@ class OpenedStore:
         """
         if not isinstance(db_path, str | os.PathLike):
             raise InvalidValue(f"db_path must be a path, not {db_path!r}")
+        if "\0" in os.fspath(db_path):
+            raise InvalidValue(f"db_path must be a path, which holds no NUL: {db_path!r}")
         if synchronous not in _SYNCHRONOUS:
             raise InvalidValue(f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {synchronous!r}")
         whole(busy_timeout_ms, "busy_timeout_ms", least=0)

@@ -31,6 +31,8 @@ def prepare(database: Database, *, busy_timeout_ms: int, create: bool, upgrade: 
     """
     path = database.path
     _check_path(path, create=create)
+    if create:
+        _make_file(path)
     with faults_named(path):
         connection = connect(path, mode="rwc" if create else "rw", busy_timeout_ms=busy_timeout_ms)
         try:
@@ -95,6 +97,26 @@ def _check_path(path: str, *, create: bool) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise StoreNotFound(f"{path}: the folder {folder} does not exist. Create it first.", path=path)
+    # SQLite takes a file of one byte for an empty one, and would write over it.
+    if os.path.exists(path) and os.path.getsize(path) == 1:
+        raise NotADuraStore(f"{path}: this file of one byte is no dura store. Check the path.", path=path)
+
+
+def _make_file(path: str) -> None:
+    """Make an empty file, unless there is one, with the permissions that the umask grants (SQLite grants fewer).
+
+    A file that exists is not opened: closing it would drop the locks of this process's other connections to it.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StoreError(
+            f"{path}: the file cannot be made ({error.strerror}). Give this user write permission to the folder, or "
+            "choose another path.",
+            path=path,
+        ) from error
 
 
 def _set_journal(connection: sqlite3.Connection, path: str, *, fresh: bool) -> None:
