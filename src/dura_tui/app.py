@@ -79,6 +79,8 @@ class DuraApp(App[None]):
             refresh=refresh,
             clock=self.now,
         )
+        self.main = MainScreen()
+        """The screen below whatever dialog is open."""
         self.ansi_theme_dark = DARK_PALETTE
         self.ansi_theme_light = LIGHT_PALETTE
         for theme in (DARK, LIGHT):
@@ -88,14 +90,7 @@ class DuraApp(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         """The one main screen."""
-        return MainScreen()
-
-    @property
-    def main(self) -> MainScreen:
-        """The main screen, below whatever dialog is open."""
-        screen = self.screen_stack[0]
-        assert isinstance(screen, MainScreen)
-        return screen
+        return self.main
 
     def begin(self) -> None:
         """Start reading and ticking; the main screen calls it once its views are there."""
@@ -148,11 +143,14 @@ class DuraApp(App[None]):
 
     def tick(self) -> None:
         """A second has passed: countdowns move."""
-        self.want_changed()
-        self.main.draw(self.now())
+        if self.is_running:
+            self.want_changed()
+            self.main.draw(self.now())
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
         """Show what was read, where it answers what is shown."""
+        if not self.is_running:
+            return
         now = self.now()
         self.snapshot, self.trouble, self._looked_at = message.snapshot, None, now
         if message.want != self._want():
@@ -166,13 +164,14 @@ class DuraApp(App[None]):
     def on_nothing_changed(self, message: NothingChanged) -> None:
         """The screen is current."""
         recovered, self.trouble, self._looked_at = self.trouble is not None, None, message.at
-        if recovered:
+        if recovered and self.is_running:
             self.main.draw_lines(self.now())
 
     def on_read_failed(self, message: ReadFailed) -> None:
         """Say why, keep what was read before."""
         self.trouble = message.reason
-        self.main.draw_lines(self.now())
+        if self.is_running:
+            self.main.draw_lines(self.now())
 
     # --- acting ------------------------------------------------------------------------------------------------------
 
@@ -186,6 +185,8 @@ class DuraApp(App[None]):
 
     def on_action_done(self, message: ActionDone) -> None:
         """Report, and read what has changed."""
+        if not self.is_running:
+            return
         self.main.report(message.outcome)
         self.read_now()
 

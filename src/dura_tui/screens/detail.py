@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -32,29 +32,25 @@ class DetailView(View):
         super().__init__(id=id)
         self._task_id = ""
         self._last: TaskDetail | None = None
+        self._summary = (Line(id="what"), Line(id="doing"), Line(id="since"))
+        self.table = LiveTable[Fact](
+            (
+                Column("WHAT", 20),
+                Column("VALUE"),
+                Column("SIZE", 7, at=64, right=True),
+                Column("TOOK", 7, right=True),
+                Column("AT (UTC)", 11, at=54, right=True),
+            ),
+            empty="Nothing is known of it.",
+        )
+        self._reading = TextView(id="preview")
 
     def compose(self) -> ComposeResult:
         """A summary, the facts, and the fact under the cursor in full on a wide screen."""
-        yield Line(id="what")
-        yield Line(id="doing")
-        yield Line(id="since")
+        yield from self._summary
         with Horizontal():
-            yield LiveTable[Fact](
-                (
-                    Column("WHAT", 20),
-                    Column("VALUE"),
-                    Column("SIZE", 7, at=64, right=True),
-                    Column("TOOK", 7, right=True),
-                    Column("AT (UTC)", 11, at=54, right=True),
-                ),
-                empty="Reading …",
-            )
-            yield TextView(id="preview")
-
-    @property
-    def table(self) -> LiveTable[Fact]:
-        """The facts."""
-        return cast("LiveTable[Fact]", self.query_one(LiveTable))
+            yield self.table
+            yield self._reading
 
     def show_task(self, task_id: str) -> None:
         """Show another task."""
@@ -62,7 +58,7 @@ class DetailView(View):
         self._last = None
         self.snapshot = None
         self.table.reset()
-        for line in self.query(Line):
+        for line in self._summary:
             line.put(Text(""))
         self.post_message(View.WantChanged())
 
@@ -86,7 +82,7 @@ class DetailView(View):
             return
         first, self._last = self._last is None, detail
         lines = (what_line(detail), doing_line(detail, now), since_line(detail, now))
-        for line, text in zip(self.query(Line), lines, strict=True):
+        for line, text in zip(self._summary, lines, strict=True):
             line.put(text)
         rows = fact_rows(detail, now)
         self.table.show_rows(rows, now)
@@ -95,14 +91,14 @@ class DetailView(View):
         self._preview()
 
     def _draw_missing(self) -> None:
-        what, doing, since = self.query(Line)
+        what, doing, since = self._summary
         what.put(to_text(cell(f" ✗ task {fmt.printable(self._task_id)} is not in the store", "bold yellow")))
         doing.put(Text(" It was removed by cleanup, or this is another file."))
         since.put(Text(" What was seen last is shown below." if self._last else ""))
 
     def _preview(self) -> None:
         fact = self.table.record
-        self.query_one(TextView).show_lines(fact.lines() if fact else [])
+        self._reading.show_lines(fact.lines() if fact else [])
 
     # --- the operator ------------------------------------------------------------------------------------------------
 

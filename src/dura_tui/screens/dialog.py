@@ -65,11 +65,19 @@ class Dialog(ModalScreen[Result]):
         self.dismiss(None)
 
 
-def buttons(verb: str) -> ComposeResult:
+class Buttons(Horizontal):
     """Cancel, then what the dialog does."""
-    with Horizontal(classes="buttons"):
-        yield Button("Cancel", id="no", compact=True)
-        yield Button(verb, id="yes", compact=True)
+
+    def __init__(self, verb: str) -> None:
+        """Name what the dialog does."""
+        super().__init__(classes="buttons")
+        self.no = Button("Cancel", id="no", compact=True)
+        self.yes = Button(verb, id="yes", compact=True)
+
+    def compose(self) -> ComposeResult:
+        """Side by side."""
+        yield self.no
+        yield self.yes
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,10 @@ class ConfirmDialog(Dialog[Order]):
         super().__init__()
         self.question = question
         self.order = order
+        self._reason = Input(
+            placeholder="reason, kept with the audit entry (optional)", id="reason", compact=True
+        )
+        self._buttons = Buttons(question.verb)
 
     def box_title(self) -> Text:
         """The question in short."""
@@ -106,22 +118,22 @@ class ConfirmDialog(Dialog[Order]):
         """What will happen, the reason for the audit entry, and the buttons."""
         for line in self.question.lines:
             yield Static(to_text(line), classes="fact")
-        yield Input(placeholder="reason, kept with the audit entry (optional)", id="reason", compact=True)
-        yield from buttons(self.question.verb)
+        yield self._reason
+        yield self._buttons
         yield Static("y does it · n or esc leaves · tab moves", classes="foot")
 
     def on_mount(self) -> None:
         """Cancel is what a stray Enter presses."""
-        self.query_one("#no", Button).focus()
+        self._buttons.no.focus()
 
     def action_other_button(self) -> None:
         """Move between the two buttons."""
-        other = "#yes" if self.query_one("#no", Button).has_focus else "#no"
-        self.query_one(other, Button).focus()
+        other = self._buttons.yes if self._buttons.no.has_focus else self._buttons.no
+        other.focus()
 
     def action_yes(self) -> None:
         """Do it."""
-        reason = self.query_one("#reason", Input).value.strip() or self.order.reason
+        reason = self._reason.value.strip() or self.order.reason
         self.dismiss(replace(self.order, reason=reason))
 
     @on(Button.Pressed, "#yes")
@@ -134,4 +146,4 @@ class ConfirmDialog(Dialog[Order]):
 
     @on(Input.Submitted)
     def _reason_done(self) -> None:
-        self.query_one("#no", Button).focus()
+        self._buttons.no.focus()

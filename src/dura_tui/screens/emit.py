@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, Static
 from dura.records import AwaitedEvent, EventRow, Snapshot, Waiter, Want
 from dura_tui import format as fmt
 from dura_tui.actions import Order, Target, order_for, parse_payload
-from dura_tui.screens.dialog import ConfirmDialog, Dialog, Question, buttons
+from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 
 _AWAITED: Final = 200
@@ -56,23 +56,29 @@ class EmitDialog(Dialog[Order]):
         self._emitted: tuple[EventRow, ...] = ()
         self._now: datetime | None = None
         self._suggester = _AwaitedNames()
+        self._event_line = Input(
+            self._name, placeholder="approved:ord_1", id="event", suggester=self._suggester, compact=True
+        )
+        self._payload_line = Input(
+            "null", placeholder='null, true, "text", {"by": "ann"}', id="payload", compact=True
+        )
+        self._names, self._error, self._preview = Static(), Static(), Static(id="emit-preview")
+        self._buttons = Buttons("Emit …")
 
     def body(self) -> ComposeResult:
         """Two inputs with what is known about them below each."""
         yield Static("Event name", classes="label")
-        yield Input(
-            self._name, placeholder="approved:ord_1", id="event", suggester=self._suggester, compact=True
-        )
-        yield Static(id="awaited-names")
+        yield self._event_line
+        yield self._names
         yield Static("Payload, as JSON", classes="label")
-        yield Input("null", placeholder='null, true, "text", {"by": "ann"}', id="payload", compact=True)
-        yield Static(id="payload-error")
-        yield Static(id="emit-preview")
-        yield from buttons("Emit …")
+        yield self._payload_line
+        yield self._error
+        yield self._preview
+        yield self._buttons
 
     def on_mount(self) -> None:
         """Begin where something is missing."""
-        self.query_one("#payload" if self._name else "#event", Input).focus()
+        (self._payload_line if self._name else self._event_line).focus()
         self._redraw()
 
     def wants(self, want: Want) -> Want:
@@ -96,7 +102,7 @@ class EmitDialog(Dialog[Order]):
 
     def _payload(self) -> tuple[Any, str]:
         try:
-            return parse_payload(self.query_one("#payload", Input).value), ""
+            return parse_payload(self._payload_line.value), ""
         except ValueError as error:
             return None, fmt.printable(str(error))
 
@@ -139,21 +145,18 @@ class EmitDialog(Dialog[Order]):
             if len(names) > _NAMES_SHOWN:
                 text.append(f"  … {len(names) - _NAMES_SHOWN} more", "bright_black")
         _, error = self._payload()
-        for line, said in (
-            ("#awaited-names", text),
-            ("#payload-error", to_text(cell(error and f"✗ {error}", "red"))),
-        ):
-            self.query_one(line, Static).update(said)
-            self.query_one(line, Static).display = bool(said)
+        for line, said in ((self._names, text), (self._error, to_text(cell(error and f"✗ {error}", "red")))):
+            line.update(said)
+            line.display = bool(said)
         preview = Text("\n").join(to_text(line) for line in self._preview_lines())
-        self.query_one("#emit-preview", Static).update(preview)
-        self.query_one("#yes", Button).disabled = bool(error) or not self._name
+        self._preview.update(preview)
+        self._buttons.yes.disabled = bool(error) or not self._name
 
     # --- the operator ------------------------------------------------------------------------------------------------
 
     def action_complete(self, step: int) -> None:
         """Put the next awaited name into the name's input."""
-        line = self.query_one("#event", Input)
+        line = self._event_line
         if not line.has_focus or not self._awaited:
             return
         names = [event.event_name for event in self._awaited if event.event_name.isprintable()]
@@ -164,13 +167,13 @@ class EmitDialog(Dialog[Order]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        self._name = self.query_one("#event", Input).value
+        self._name = self._event_line.value
         self._redraw()
         self.post_message(Dialog.WantChanged())
 
     @on(Input.Submitted, "#event")
     def _name_done(self) -> None:
-        self.query_one("#payload", Input).focus()
+        self._payload_line.focus()
 
     @on(Input.Submitted, "#payload")
     @on(Button.Pressed, "#yes")
@@ -182,7 +185,7 @@ class EmitDialog(Dialog[Order]):
             (("event    ", "bright_black"), (fmt.printable(self._name), "bold")),
             (
                 ("payload  ", "bright_black"),
-                (fmt.clip(fmt.json_line(self.query_one("#payload", Input).value), 120), ""),
+                (fmt.clip(fmt.json_line(self._payload_line.value), 120), ""),
             ),
             *self._preview_lines(),
         ]

@@ -33,12 +33,7 @@ class EventsView(ListView[Line]):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with all events."""
-        super().__init__(id=id)
-        self._like: str | None = None
-
-    def compose(self) -> ComposeResult:
-        """The table and the filter line."""
-        yield LiveTable[Line](
+        table = LiveTable[Line](
             (
                 Column("", 9),
                 Column("EVENT"),
@@ -48,7 +43,14 @@ class EventsView(ListView[Line]):
             ),
             empty="No events: nothing was emitted and nothing waits.",
         )
-        yield FilterLine(placeholder="any part of an event's name")
+        super().__init__(table, id=id)
+        self._filter = FilterLine(placeholder="any part of an event's name")
+        self._like: str | None = None
+
+    def compose(self) -> ComposeResult:
+        """The table and the filter line."""
+        yield self.table
+        yield self._filter
 
     def want(self) -> Want:
         """Awaited and emitted events."""
@@ -106,7 +108,7 @@ class EventsView(ListView[Line]):
 
     def edit_filter(self) -> None:
         """Open the filter line."""
-        self.query_one(FilterLine).edit(self._like or "")
+        self._filter.edit(self._like or "")
 
     def clear_filter(self) -> bool:
         """Show all events again; whether there was a filter."""
@@ -124,7 +126,7 @@ class EventsView(ListView[Line]):
     def _apply(self, event: Input.Submitted) -> None:
         event.stop()
         self._like = event.value.strip() or None
-        self.query_one(FilterLine).action_leave()
+        self._filter.action_leave()
         self.table.reset()
         self.post_message(View.WantChanged())
 

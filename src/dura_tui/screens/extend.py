@@ -10,7 +10,7 @@ from textual.widgets import Button, Input, Static
 
 from dura_tui import format as fmt
 from dura_tui.actions import DEFAULT_EXTENSION_SECS, Order, Target, order_for
-from dura_tui.screens.dialog import Dialog, buttons
+from dura_tui.screens.dialog import Buttons, Dialog
 from dura_tui.widgets.cells import cell, to_text
 
 _MOST_SECS = 7 * 24 * 3600
@@ -25,24 +25,25 @@ class ExtendDialog(Dialog[Order]):
         """Keep what was seen."""
         super().__init__()
         self._target = target
+        self._line = Input(str(DEFAULT_EXTENSION_SECS), id="seconds", compact=True)
+        self._error = Static()
+        self._buttons = Buttons("Extend")
 
     def body(self) -> ComposeResult:
         """One input."""
         yield Static(to_text(cell(self._target.title, "bold")))
         yield Static("Seconds more", classes="label")
-        yield Input(str(DEFAULT_EXTENSION_SECS), id="seconds", compact=True)
-        yield Static(id="seconds-error")
-        yield from buttons("Extend")
+        yield self._line
+        yield self._error
+        yield self._buttons
 
     def on_mount(self) -> None:
         """Enter takes the default."""
-        line = self.query_one(Input)
-        line.focus()
-        line.action_select_all()
+        self._line.focus()
 
     def _seconds(self) -> float | None:
         try:
-            seconds = float(self.query_one(Input).value)
+            seconds = float(self._line.value)
         except ValueError:
             return None
         return seconds if 0 < seconds <= _MOST_SECS else None
@@ -51,8 +52,8 @@ class ExtendDialog(Dialog[Order]):
     def _typed(self) -> None:
         wrong = self._seconds() is None
         text = f"✗ a number of seconds above 0, at most {fmt.number(_MOST_SECS)} (a week)" if wrong else ""
-        self.query_one("#seconds-error", Static).update(to_text(cell(text, "red")))
-        self.query_one("#yes", Button).disabled = wrong
+        self._error.update(to_text(cell(text, "red")))
+        self._buttons.yes.disabled = wrong
 
     @on(Input.Submitted)
     @on(Button.Pressed, "#yes")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar, Final
 
-from textual.app import ComposeResult
-
 from dura.records import Lease, Want
 from dura_tui import format as fmt
 from dura_tui.actions import Target
@@ -23,9 +21,9 @@ class LeasesView(ListView[Lease]):
 
     LABEL: ClassVar[str] = "Leases"
 
-    def compose(self) -> ComposeResult:
-        """One table."""
-        yield LiveTable[Lease](
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Begin with an empty table."""
+        table = LiveTable[Lease](
             (
                 Column("EXPIRES IN", 11),
                 Column("TASK"),
@@ -39,6 +37,7 @@ class LeasesView(ListView[Lease]):
             ),
             empty="No leases: no worker holds a run.",
         )
+        super().__init__(table, id=id)
 
     def want(self) -> Want:
         """Leases, and workers to tell which of them are gone."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import textwrap
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -9,7 +11,6 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 _OUTCOME_SECONDS = 12.0
 """How long the outcome of an action stays in the line above the keys."""
 
+_TROUBLE_LINES = 2
+"""How many lines a reason may take; the next one says how old the picture is."""
+
 
 class MainScreen(Screen[None]):
     """One view at a time, and what is true in all of them."""
@@ -50,23 +54,29 @@ class MainScreen(Screen[None]):
         """The name of the view that is shown; `detail` for the task detail."""
         self._origin = VIEWS[0]
         self._outcome: tuple[Outcome, datetime] | None = None
+        self._title, self._tabs = Line(id="title"), Line(id="tabs")
+        self._status, self._keys = Line(id="status"), Line(id="keys")
+        self._trouble = Static(id="trouble")
+        self._tasks, self._detail = TasksView(id="tasks"), DetailView(id="detail")
+        self._views: dict[str, View] = {
+            "overview": OverviewView(id="overview"),
+            "leases": LeasesView(id="leases"),
+            "sleeping": SleepingView(id="sleeping"),
+            "tasks": self._tasks,
+            "events": EventsView(id="events"),
+            "state": StateView(id="state"),
+            "detail": self._detail,
+        }
+        self._switcher = ContentSwitcher(*self._views.values(), initial=VIEWS[0])
 
     def compose(self) -> ComposeResult:
         """Lines around the views."""
-        yield Line(id="title")
-        yield Line(id="tabs")
-        yield Static(id="trouble")
-        with ContentSwitcher(initial=VIEWS[0]):
-            yield OverviewView(id="overview")
-            yield LeasesView(id="leases")
-            yield SleepingView(id="sleeping")
-            yield TasksView(id="tasks")
-            yield EventsView(id="events")
-            yield StateView(id="state")
-            yield DetailView(id="detail")
-        with Horizontal(id="foot"):
-            yield Line(id="status")
-        yield Line(id="keys")
+        yield self._title
+        yield self._tabs
+        yield self._trouble
+        yield self._switcher
+        yield self._status
+        yield self._keys
 
     @property
     def dura(self) -> DuraApp:
@@ -76,7 +86,7 @@ class MainScreen(Screen[None]):
     @property
     def view(self) -> View:
         """The view that is shown."""
-        return self.query_one(f"#{self.shown}", View)
+        return self._views[self.shown]
 
     def on_mount(self) -> None:
         """Give the keys to the first view, and let the reading begin."""
@@ -109,38 +119,42 @@ class MainScreen(Screen[None]):
             badges.insert(0, (" DEMO ", "reverse"))
         if snapshot and snapshot.truncated:
             badges.append(("partial", "yellow"))
-        self.query_one("#title", Line).put(title_line(width, self.dura.path, badges, freshness, now))
-        self.query_one("#tabs", Line).put(tab_line(width, self._tabs(snapshot), self._origin))
+        self._title.put(title_line(width, self.dura.path, badges, freshness, now))
+        self._tabs.put(tab_line(width, self._tab_labels(snapshot), self._origin))
         self._draw_trouble(freshness, now)
-        self.query_one("#status", Line).put(self._status(now))
-        self.query_one("#keys", Line).put(key_line(width, self._hints()))
+        self._status.put(self._status_text(now))
+        self._keys.put(key_line(width, self._hints()))
 
-    def _tabs(self, snapshot: Snapshot | None) -> list[tuple[str, str, str]]:
+    def _tab_labels(self, snapshot: Snapshot | None) -> list[tuple[str, str, str]]:
         totals = snapshot.totals() if snapshot else {}
         counts = {
             "leases": totals.get("running", 0),
             "sleeping": totals.get("sleeping", 0),
             "tasks": sum(totals.values()),
         }
-        labels = {name: self.query_one(f"#{name}", View).LABEL for name in VIEWS}
-        return [(name, labels[name], fmt.compact(counts[name]) if counts.get(name) else "") for name in VIEWS]
+        return [
+            (name, self._views[name].LABEL, fmt.compact(counts[name]) if counts.get(name) else "")
+            for name in VIEWS
+        ]
 
     def _draw_trouble(self, freshness: Freshness, now: datetime) -> None:
-        trouble = self.query_one("#trouble", Static)
         reason = self.dura.trouble
-        trouble.display = reason is not None
+        self._trouble.display = reason is not None
         if reason is None:
             return
+        # The title has the path in full; here it would leave no room for the reason.
+        reason = reason.replace(os.path.abspath(self.dura.path), os.path.basename(self.dura.path))
+        width = max(self.size.width - 4, 10)
+        lines = textwrap.wrap(reason, width, max_lines=_TROUBLE_LINES, placeholder=" …") or [""]
         text = Text()
-        text.append(f"✗ {reason}", "bold red")
-        if freshness.taken_at is not None:
-            age = fmt.ago(freshness.taken_at, now)
-            text.append(f"\n  What is shown was read {age} ago. Trying again.", "red")
-        else:
-            text.append("\n  Trying again.", "red")
-        trouble.update(text)
+        text.append("✗ " + "\n  ".join(lines), "bold red")
+        seen = (
+            f"What is shown was read {fmt.ago(freshness.taken_at, now)} ago. " if freshness.taken_at else ""
+        )
+        text.append(f"\n  {seen}Trying again.", "red")
+        self._trouble.update(text)
 
-    def _status(self, now: datetime) -> Text:
+    def _status_text(self, now: datetime) -> Text:
         text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
         if self._outcome is not None:
             outcome, at = self._outcome
@@ -183,7 +197,7 @@ class MainScreen(Screen[None]):
 
     def _switch(self, name: str) -> None:
         self.shown = name
-        self.query_one(ContentSwitcher).current = name
+        self._switcher.current = name
         self.view.enter()
         self.dura.want_changed()
         self.draw(self.dura.now())
@@ -208,7 +222,7 @@ class MainScreen(Screen[None]):
             self.view.edit_filter()
             return
         self.action_view("tasks")
-        self.query_one(TasksView).edit_filter()
+        self._tasks.edit_filter()
 
     def action_sort(self) -> None:
         """Sort the tasks another way."""
@@ -226,16 +240,22 @@ class MainScreen(Screen[None]):
 
     @on(View.CursorMoved)
     def _cursor_moved(self) -> None:
-        self.draw(self.dura.now())
+        self.draw_lines(self.dura.now())
+
+    @on(View.Redraw)
+    def _redraw(self) -> None:
+        now = self.dura.now()
+        self.view.draw(now)
+        self.draw_lines(now)
 
     @on(View.OpenTask)
     def _open_task(self, event: View.OpenTask) -> None:
-        self.query_one(DetailView).show_task(event.task_id)
+        self._detail.show_task(event.task_id)
         self._switch("detail")
 
     @on(View.ListTasks)
     def _list_tasks(self, event: View.ListTasks) -> None:
-        self.query_one(TasksView).list_tasks(event.query)
+        self._tasks.list_tasks(event.query)
         self.action_view("tasks")
 
     @on(View.ReadValue)

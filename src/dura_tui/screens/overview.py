@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -45,49 +45,58 @@ class OverviewView(View):
 
     LABEL: ClassVar[str] = "Overview"
 
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Begin with empty tables."""
+        super().__init__(id=id)
+        self._lines = {name: Line(id=name) for name in ("totals", "words", "ready", "file")}
+        self._chart = Chart()
+        self.name_table = LiveTable[NameTotal](
+            (
+                Column("QUEUE", 10, at=56),
+                Column("NAME"),
+                *(
+                    Column(cells.GLYPHS[state], 6, at=0 if state in _ALWAYS else 60, right=True)
+                    for state in State
+                ),
+            ),
+            empty="No tasks yet.",
+            id="names",
+        )
+        self.worker_table = LiveTable[WorkerRow](
+            (
+                Column("WORKER"),
+                Column("", 9),
+                Column("LEASES", 6, right=True),
+                Column("DONE/H", 6, at=54, right=True),
+                Column("FAILED", 6, at=54, right=True),
+                Column("SEEN", 7, at=46, right=True),
+            ),
+            empty="No worker holds a lease or settled a run in the last hour.",
+            id="workers",
+        )
+        self.failure_table = LiveTable[FailureInfo](
+            (
+                Column("FAILED", 7, right=True),
+                Column("TASK"),
+                Column("ATT", 3, right=True),
+                Column("WHY", share=2),
+            ),
+            empty="No attempt has failed.",
+            id="failures",
+        )
+
     def compose(self) -> ComposeResult:
         """Totals, vital signs, names, workers, and on a wide screen the latest failures."""
-        yield Line(id="totals")
-        yield Line(id="words")
-        yield Chart()
-        yield Line(id="ready")
-        yield Line(id="file")
+        yield self._lines["totals"]
+        yield self._lines["words"]
+        yield self._chart
+        yield self._lines["ready"]
+        yield self._lines["file"]
         with Horizontal(id="tables"):
-            yield LiveTable[NameTotal](
-                (
-                    Column("QUEUE", 10, at=56),
-                    Column("NAME"),
-                    *(
-                        Column(cells.GLYPHS[state], 6, at=0 if state in _ALWAYS else 60, right=True)
-                        for state in State
-                    ),
-                ),
-                empty="No tasks yet.",
-                id="names",
-            )
+            yield self.name_table
             with Vertical(id="right"):
-                yield LiveTable[WorkerRow](
-                    (
-                        Column("WORKER"),
-                        Column("", 9),
-                        Column("LEASES", 6, right=True),
-                        Column("DONE/H", 6, at=54, right=True),
-                        Column("FAILED", 6, at=54, right=True),
-                        Column("SEEN", 7, at=46, right=True),
-                    ),
-                    empty="No worker holds a lease or settled a run in the last hour.",
-                    id="workers",
-                )
-                yield LiveTable[FailureInfo](
-                    (
-                        Column("FAILED", 7, right=True),
-                        Column("TASK"),
-                        Column("ATT", 3, right=True),
-                        Column("WHY", share=2),
-                    ),
-                    empty="No attempt has failed.",
-                    id="failures",
-                )
+                yield self.worker_table
+                yield self.failure_table
 
     def want(self) -> Want:
         """Workers, throughput and failures; the counts come with every snapshot."""
@@ -97,21 +106,6 @@ class OverviewView(View):
         """The keys go to the names."""
         self.name_table.focus()
 
-    @property
-    def name_table(self) -> LiveTable[NameTotal]:
-        """The table of names."""
-        return cast("LiveTable[NameTotal]", self.query_one("#names", LiveTable))
-
-    @property
-    def worker_table(self) -> LiveTable[WorkerRow]:
-        """The table of workers."""
-        return cast("LiveTable[WorkerRow]", self.query_one("#workers", LiveTable))
-
-    @property
-    def failure_table(self) -> LiveTable[FailureInfo]:
-        """The table of failed attempts."""
-        return cast("LiveTable[FailureInfo]", self.query_one("#failures", LiveTable))
-
     # --- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, now: datetime) -> None:
@@ -120,11 +114,11 @@ class OverviewView(View):
         if snapshot is None:
             return
         totals, words = _totals(snapshot, self.size.width)
-        self.query_one("#totals", Line).put(totals)
-        self.query_one("#words", Line).put(words)
-        self.query_one(Chart).put(snapshot.throughput)
-        self.query_one("#ready", Line).put(_ready(snapshot, now))
-        self.query_one("#file", Line).put(_file(snapshot))
+        self._lines["totals"].put(totals)
+        self._lines["words"].put(words)
+        self._chart.put(snapshot.throughput)
+        self._lines["ready"].put(_ready(snapshot, now))
+        self._lines["file"].put(_file(snapshot))
         self.name_table.show_rows([_name_row(total) for total in by_name(snapshot)], now)
         self.worker_table.show_rows([_worker_row(worker, now) for worker in snapshot.workers], now)
         self.failure_table.show_rows([_failure_row(failure, now) for failure in snapshot.failures], now)
@@ -177,13 +171,15 @@ _ALWAYS = (State.PENDING, State.RUNNING, State.SLEEPING, State.FAILED)
 
 
 def by_name(snapshot: Snapshot) -> list[NameTotal]:
-    """The counts by queue and name: those with the most live tasks first."""
+    """The counts by queue and name: those with the most live tasks first, then those with the most failed ones."""
     groups: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for row in snapshot.counts:
         if row.count:
             groups[row.queue, row.name][row.state] = row.count
     totals = [NameTotal(queue, name, by_state) for (queue, name), by_state in groups.items()]
-    return sorted(totals, key=lambda total: (-total.live, total.queue, total.name))
+    return sorted(
+        totals, key=lambda total: (-total.live, -total.by_state.get("failed", 0), total.queue, total.name)
+    )
 
 
 def _totals(snapshot: Snapshot, width: int) -> tuple[Text, Text]:

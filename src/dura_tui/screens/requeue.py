@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from dura.records import Snapshot, TaskDetail, Want
 from dura_tui import format as fmt
 from dura_tui.actions import Order, Target, order_for
-from dura_tui.screens.dialog import ConfirmDialog, Dialog, Question, buttons
+from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 
 _KEEP, _SCRATCH, _STEP = "keep", "scratch", "step:"
@@ -31,18 +31,20 @@ class RequeueDialog(Dialog[Order]):
         super().__init__()
         self._target = target
         self._detail: TaskDetail | None = None
+        self._ways = OptionList(id="ways", compact=True, markup=False)
+        self._said = Static(id="forecast")
 
     def body(self) -> ComposeResult:
         """The ways to requeue, in one list."""
         yield Static(to_text(cell(self._target.title, "bold")))
-        yield OptionList(id="ways", compact=True, markup=False)
-        yield Static(id="forecast")
-        yield from buttons("Requeue …")
+        yield self._ways
+        yield self._said
+        yield Buttons("Requeue …")
 
     def on_mount(self) -> None:
         """Offer what needs no knowledge of the steps until they are read."""
         self._offer()
-        self.query_one(OptionList).focus()
+        self._ways.focus()
 
     def wants(self, want: Want) -> Want:
         """The task's finished steps."""
@@ -61,7 +63,7 @@ class RequeueDialog(Dialog[Order]):
         return [checkpoint.name for checkpoint in self._detail.checkpoints] if self._detail else []
 
     def _offer(self) -> None:
-        ways = self.query_one(OptionList)
+        ways = self._ways
         chosen = ways.highlighted or 0
         ways.clear_options()
         steps = self._steps()
@@ -73,7 +75,7 @@ class RequeueDialog(Dialog[Order]):
         ways.highlighted = min(chosen, ways.option_count - 1)
 
     def _way(self) -> str:
-        ways = self.query_one(OptionList)
+        ways = self._ways
         place = ways.highlighted
         return (ways.get_option_at_index(place).id if place is not None else None) or _KEEP
 
@@ -93,7 +95,7 @@ class RequeueDialog(Dialog[Order]):
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
-        self.query_one("#forecast", Static).update(Text(self._forecast()))
+        self._said.update(Text(self._forecast()))
 
     @on(OptionList.OptionSelected)
     @on(Button.Pressed, "#yes")

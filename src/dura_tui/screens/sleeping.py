@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar, Final
 
-from textual.app import ComposeResult
-
 from dura.records import Sleeper, Want
 from dura_tui import format as fmt
 from dura_tui.actions import Target
@@ -23,9 +21,9 @@ class SleepingView(ListView[Sleeper]):
 
     LABEL: ClassVar[str] = "Sleeping"
 
-    def compose(self) -> ComposeResult:
-        """One table."""
-        yield LiveTable[Sleeper](
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Begin with an empty table."""
+        table = LiveTable[Sleeper](
             (
                 Column("DUE IN", 12),
                 Column("CAUSE", 10),
@@ -37,6 +35,7 @@ class SleepingView(ListView[Sleeper]):
             ),
             empty="Nothing sleeps: no delay, backoff, wait or sleep is pending.",
         )
+        super().__init__(table, id=id)
 
     def want(self) -> Want:
         """Sleepers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -32,36 +32,29 @@ class StateView(View):
         """Begin with the first namespace."""
         super().__init__(id=id)
         self._namespace: str | None = None
+        self.namespaces = LiveTable[NamespaceRow](
+            (Column("NAMESPACE"), Column("KEYS", 5, right=True)),
+            empty="Nothing remembered.",
+            id="state-namespaces",
+        )
+        self.keys = LiveTable[StateRow](
+            (
+                Column("KEY", 18),
+                Column("VALUE"),
+                Column("SIZE", 7, at=50, right=True),
+                Column("AGE", 7, at=40, right=True),
+            ),
+            empty="No keys.",
+            id="state-keys",
+        )
+        self._value = TextView(id="preview")
 
     def compose(self) -> ComposeResult:
         """Two tables and the value."""
         with Horizontal():
-            yield LiveTable[NamespaceRow](
-                (Column("NAMESPACE"), Column("KEYS", 5, right=True)),
-                empty="Nothing remembered.",
-                id="state-namespaces",
-            )
-            yield LiveTable[StateRow](
-                (
-                    Column("KEY", 18),
-                    Column("VALUE"),
-                    Column("SIZE", 7, at=50, right=True),
-                    Column("AGE", 7, at=40, right=True),
-                ),
-                empty="No keys.",
-                id="state-keys",
-            )
-            yield TextView(id="preview")
-
-    @property
-    def namespaces(self) -> LiveTable[NamespaceRow]:
-        """The left table."""
-        return cast("LiveTable[NamespaceRow]", self.query_one("#state-namespaces", LiveTable))
-
-    @property
-    def keys(self) -> LiveTable[StateRow]:
-        """The right table."""
-        return cast("LiveTable[StateRow]", self.query_one("#state-keys", LiveTable))
+            yield self.namespaces
+            yield self.keys
+            yield self._value
 
     def want(self) -> Want:
         """Namespaces, and the keys of the chosen one."""
@@ -96,7 +89,7 @@ class StateView(View):
 
     def _preview(self) -> None:
         row = self.keys.record
-        self.query_one(TextView).show_lines(json_view(row.value) if row else [])
+        self._value.show_lines(json_view(row.value) if row else [])
 
     def hints(self) -> list[Hint]:
         """Moving between the two tables, and the value."""

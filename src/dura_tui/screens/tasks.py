@@ -33,15 +33,7 @@ class TasksView(ListView[TaskRow]):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with the newest tasks."""
-        super().__init__(id=id)
-        self.query_now = TaskQuery(limit=PAGE)
-        self._before: list[str | None] = []
-        self._error = ""
-
-    def compose(self) -> ComposeResult:
-        """A caption, the table, and the filter line when it is asked for."""
-        yield Line(id="caption")
-        yield LiveTable[TaskRow](
+        table = LiveTable[TaskRow](
             (
                 Column("STATE", 11),
                 Column("TASK"),
@@ -56,9 +48,20 @@ class TasksView(ListView[TaskRow]):
             ),
             empty="No task matches.",
         )
-        yield FilterLine(
+        super().__init__(table, id=id)
+        self._caption = Line(id="caption")
+        self._filter = FilterLine(
             placeholder="state:failed name:import_* queue:mail, or part of an id, key or parameter"
         )
+        self.query_now = TaskQuery(limit=PAGE)
+        self._before: list[str | None] = []
+        self._error = ""
+
+    def compose(self) -> ComposeResult:
+        """The table, its caption and the filter line."""
+        yield self._caption
+        yield self.table
+        yield self._filter
 
     def want(self) -> Want:
         """The page."""
@@ -72,9 +75,9 @@ class TasksView(ListView[TaskRow]):
         if self.snapshot is None or page is None or page.query != self.query_now:
             return
         self.table.show_rows([Row(task.task_id, _cells(task, now), task) for task in page.tasks], now)
-        self.query_one("#caption", Line).put(self._caption(self.snapshot, page))
+        self._caption.put(self._caption_text(self.snapshot, page))
 
-    def _caption(self, snapshot: Snapshot, page: TaskPage) -> Text:
+    def _caption_text(self, snapshot: Snapshot, page: TaskPage) -> Text:
         text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
         if self._error:
             text.append(f"✗ {self._error}", "red")
@@ -157,7 +160,7 @@ class TasksView(ListView[TaskRow]):
 
     def edit_filter(self) -> None:
         """Open the filter line."""
-        self.query_one(FilterLine).edit(task_filter.to_line(self.query_now))
+        self._filter.edit(task_filter.to_line(self.query_now))
 
     @on(FilterLine.Left)
     def _leave_filter(self) -> None:
@@ -181,7 +184,7 @@ class TasksView(ListView[TaskRow]):
             self._error = fmt.printable(str(error))
             self.draw_again()
             return
-        self.query_one(FilterLine).action_leave()
+        self._filter.action_leave()
         self.list_tasks(query)
 
 

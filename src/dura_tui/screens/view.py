@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import DataTable
@@ -56,6 +57,9 @@ class View(Vertical):
     class CursorMoved(Message):
         """Another row is under the cursor, so other keys apply."""
 
+    class Redraw(Message):
+        """The view has something else to show, without anything read."""
+
     snapshot: Snapshot | None = None
     """What the view shows."""
 
@@ -73,7 +77,7 @@ class View(Vertical):
 
     def draw_again(self) -> None:
         """Ask for `draw` with the present time."""
-        self.post_message(View.CursorMoved())
+        self.post_message(View.Redraw())
 
     def target(self) -> Target | None:
         """What an action would act on."""
@@ -97,10 +101,14 @@ class View(Vertical):
 class ListView(View, Generic[Record]):
     """A view that is one table of runs; Enter opens the task under the cursor."""
 
-    @property
-    def table(self) -> LiveTable[Record]:
-        """The list."""
-        return cast("LiveTable[Record]", self.query_one(LiveTable))
+    def __init__(self, table: LiveTable[Record], *, id: str | None = None) -> None:  # noqa: A002
+        """Begin with an empty table."""
+        super().__init__(id=id)
+        self.table = table
+
+    def compose(self) -> ComposeResult:
+        """The table."""
+        yield self.table
 
     def enter(self) -> None:
         """The keys go to the table."""

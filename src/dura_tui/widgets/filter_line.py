@@ -18,7 +18,8 @@ class FilterLine(Input):
         """The filter is to stay as it was."""
 
     def on_mount(self) -> None:
-        """Wait to be asked for."""
+        """Wait to be asked for; what is in force is then edited, not typed over."""
+        self.select_on_focus = False
         self.display = False
 
     def edit(self, text: str) -> None:

@@ -72,6 +72,8 @@ class Column:
 class LiveTable(DataTable[Text], Generic[Record]):
     """Rows by key, updated in place."""
 
+    DEFAULT_CSS = "LiveTable { height: 1fr; }"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "cursor_down", show=False),
         Binding("k", "cursor_up", show=False),
@@ -101,6 +103,7 @@ class LiveTable(DataTable[Text], Generic[Record]):
         self._places: tuple[int, ...] = ()
         self._ghost: tuple[str, datetime] | None = None
         self._awaited_key: str | None = None
+        self._read = False
 
     # --- what the views use ------------------------------------------------------------------------------------------
 
@@ -129,6 +132,9 @@ class LiveTable(DataTable[Text], Generic[Record]):
     def show_rows(self, rows: Sequence[Row[Record]], now: datetime) -> None:
         """Show these rows in this order, keeping cursor and scroll on their keys."""
         wanted = self._with_ghost(rows, now)
+        if not self._read:
+            self._read = True
+            self.refresh()
         if not self._places:
             self._shown = wanted  # Drawn by the first layout.
         elif list(wanted) == list(self._shown):
@@ -140,6 +146,7 @@ class LiveTable(DataTable[Text], Generic[Record]):
         """Forget rows, cursor, scroll and ghost: what comes next is another list."""
         self._ghost = None
         self._awaited_key = None
+        self._read = False
         self._shown = {}
         self.clear()
 
@@ -267,9 +274,9 @@ class LiveTable(DataTable[Text], Generic[Record]):
         return widths
 
     def render_line(self, y: int) -> Strip:
-        """Draw a line; an empty table says what it would hold."""
+        """Draw a line; an empty table says what it would hold, or that nothing was read yet."""
         if not self._shown and y == self.header_height:
-            text = fmt.clip(" " + self.empty, self.size.width)
+            text = fmt.clip(f" {self.empty if self._read else 'Nothing read yet.'}", self.size.width)
             style = self.rich_style + Style(dim=True, italic=True)
             return Strip([Segment(text, style)]).adjust_cell_length(self.size.width, self.rich_style)
         return super().render_line(y)

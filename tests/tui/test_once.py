@@ -1,0 +1,119 @@
+"""One look for people and scripts: what it prints, how it ends, and that it never loads Textual."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ManualClock
+from dura import DurableEngine
+from tui.harness import EVENT, Shop, fill
+
+NO_TEXTUAL = """
+import sys
+from dura_tui.cli import main
+code = main(sys.argv[1:])
+loaded = [name for name in sys.modules if name.split(".")[0] == "textual"]
+sys.exit(f"textual was loaded: {loaded[:3]}" if loaded else code)
+"""
+
+
+@pytest.fixture
+def shop(path: Path, clock: ManualClock) -> Shop:
+    engine = DurableEngine(path, clock=clock)
+    shop = fill(engine)
+    engine.close()
+    return shop
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", NO_TEXTUAL, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_tables_are_printed_without_textual(path: Path, shop: Shop) -> None:
+    done = run(str(path), "--once", COLUMNS="160")
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in (
+        "charge_order",
+        shop.waiting,
+        EVENT,
+        "step approval",
+        "ValueError: row 7 has no price",
+        "web1:4711:1",
+    ):
+        assert words in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_output_that_is_no_terminal_is_one_look_anyway_and_fits_80_columns(path: Path, shop: Shop) -> None:
+    done = run(str(path), COLUMNS="80")
+    assert done.returncode == 0
+    assert "Leases" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_json_is_the_snapshot_by_its_own_names(path: Path, shop: Shop) -> None:
+    done = run(str(path), "--json")
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    assert document["file"]["path"] == str(path)
+    assert {row["state"] for row in document["counts"]} == {
+        "pending", "running", "sleeping", "completed", "failed", "cancelled",
+    }  # fmt: skip
+    assert [lease["task_id"] for lease in document["leases"]] == [shop.running]
+    assert document["awaited"][0]["waiters"][0]["event_name"] == EVENT
+    assert len(document["tasks"]["tasks"]) == 8
+
+
+def test_a_look_leaves_the_file_as_it_was(path: Path, shop: Shop) -> None:
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    run(str(path), "--once")
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("missing.db",), 1, "no such file"),
+        (("--once", "missing.db"), 1, "no such file"),
+        (("--json", "."), 1, "dura-tui: "),
+        ((), 2, "--demo"),
+        (("--demo", "x.db"), 2, "leave out the path"),
+        (("--refresh", "0", "x.db"), 2, "is no number of seconds"),
+        (("--refresh", "nan", "x.db"), 2, "is no number of seconds"),
+        (("--nope", "x.db"), 2, "unrecognized"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_a_code(
+    arguments: tuple[str, ...], code: int, words: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dura_tui", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    if code == 1:
+        assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert run("--version").stdout.startswith("dura-tui 2.")
