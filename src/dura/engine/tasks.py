@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -61,24 +61,35 @@ class TaskCalls(OpenedStore):
             InvalidValue: An argument is out of range, or `params` is no JSON value (`NotStorable`).
             StoreError: The file cannot be written.
         """
-        check_name(name, "a task's name")
-        if retry is not None and not isinstance(retry, RetryStrategy):
-            raise InvalidValue(f"retry must be a RetryStrategy, not {retry!r}")
-        if available_after is not None and not isinstance(available_after, timedelta):
-            raise InvalidValue(f"available_after must be a timedelta, not {available_after!r}")
-        task = Spawn(
-            name=name,
-            params=encode(params, f"the params of {name!r}"),
-            idempotency_key=optional_text(idempotency_key, "idempotency_key"),
-            retry=None if retry is None else encode(retry.to_dict(), "retry"),
-            max_attempts=optional_whole(max_attempts, "max_attempts", least=1),
-            delay_seconds=0.0 if available_after is None else available_after.total_seconds(),
-            priority=whole(priority, "priority"),
-            queue=check_name(queue, "queue"),
-            steps=encode(several(steps, "steps"), "steps") if steps is not None else None,
-            max_reclaims=optional_whole(max_reclaims, "max_reclaims", least=0),
-        )
-        return self.database.write(lambda tx: spawn(tx, task))
+        task = _spec(
+            name=name, params=params, idempotency_key=idempotency_key, retry=retry, max_attempts=max_attempts,
+            available_after=available_after, priority=priority, queue=queue, steps=steps, max_reclaims=max_reclaims,
+        )  # fmt: skip
+        return self.database.write(lambda tx: spawn(tx, [task]))[0]
+
+    def spawn_many(self, tasks: Iterable[Mapping[str, Any]]) -> list[TaskRef]:
+        """Create many tasks in one transaction: all of them, or none if one is refused.
+
+        One commit serves them all, so this is many times faster than spawning one by one. The transaction holds the
+        write lock for about 20 ms a thousand tasks: spawn more in several calls.
+
+        Args:
+            tasks: The arguments of `spawn_task`, a mapping for each task.
+
+        Returns:
+            The tasks, in the order given.
+
+        Raises:
+            InvalidValue: An argument is unknown, missing or out of range; it is said of which task.
+            StoreError: The file cannot be written.
+        """
+        specs = []
+        for number, arguments in enumerate(tasks):
+            try:
+                specs.append(_spec(**arguments))
+            except (TypeError, InvalidValue) as error:
+                raise InvalidValue(f"task {number} of the list cannot be spawned: {error}") from error
+        return self.database.write(lambda tx: spawn(tx, specs))
 
     def claim_task(
         self,
@@ -225,3 +236,36 @@ class TaskCalls(OpenedStore):
         """
         token = self._token(run_id, claim_token)
         return self.database.write(lambda tx: settle.defer(tx, run_id, token))
+
+
+def _spec(
+    *,
+    name: str,
+    params: Any,
+    idempotency_key: str | None = None,
+    retry: RetryStrategy | None = None,
+    max_attempts: int | None = None,
+    available_after: timedelta | None = None,
+    priority: int = 0,
+    queue: str = "default",
+    steps: Sequence[str] | None = None,
+    max_reclaims: int | None = None,
+) -> Spawn:
+    """The arguments of `spawn_task`, checked and encoded."""
+    check_name(name, "a task's name")
+    if retry is not None and not isinstance(retry, RetryStrategy):
+        raise InvalidValue(f"retry must be a RetryStrategy, not {retry!r}")
+    if available_after is not None and not isinstance(available_after, timedelta):
+        raise InvalidValue(f"available_after must be a timedelta, not {available_after!r}")
+    return Spawn(
+        name=name,
+        params=encode(params, f"the params of {name!r}"),
+        idempotency_key=optional_text(idempotency_key, "idempotency_key"),
+        retry=None if retry is None else encode(retry.to_dict(), "retry"),
+        max_attempts=optional_whole(max_attempts, "max_attempts", least=1),
+        delay_seconds=0.0 if available_after is None else available_after.total_seconds(),
+        priority=whole(priority, "priority"),
+        queue=check_name(queue, "queue"),
+        steps=encode(several(steps, "steps"), "steps") if steps is not None else None,
+        max_reclaims=optional_whole(max_reclaims, "max_reclaims", least=0),
+    )
