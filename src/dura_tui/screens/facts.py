@@ -75,11 +75,12 @@ def doing_line(detail: TaskDetail, now: datetime) -> Text:
 def _steps(task: TaskRow) -> Cell:
     if task.steps_total is None:
         return cell(str(task.steps_done))
-    about = "" if task.steps_declared else " (from finished tasks)"
-    return (
-        *cells.progress(task.steps_done, task.steps_total, cells.STYLES.get(task.state, "blue"), 10),
-        (about, "bright_black"),
+    about = "" if task.steps_declared else " as finished tasks of this name took"
+    style = cells.STYLES.get(task.state, "blue")
+    drawn = cells.progress(
+        task.steps_done, task.steps_total, declared=task.steps_declared, style=style, width=10
     )
+    return (*drawn, (about, "bright_black"))
 
 
 def _moves(detail: TaskDetail, now: datetime) -> Cell:

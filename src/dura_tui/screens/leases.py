@@ -62,7 +62,11 @@ class LeasesView(ListView[Lease]):
     def describe(self) -> str:
         """Full ids and the owner."""
         lease = self.table.record
-        return fmt.printable(f"task {lease.task_id}  worker {lease.worker_id}") if lease else ""
+        return (
+            self.capped("running") + fmt.printable(f"task {lease.task_id}  worker {lease.worker_id}")
+            if lease
+            else ""
+        )
 
     def task_id(self) -> str | None:
         """The task under the cursor."""

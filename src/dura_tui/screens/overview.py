@@ -285,7 +285,7 @@ def _failure_row(failure: FailureInfo, now: datetime) -> Row[FailureInfo]:
         failure.run_id,
         (
             cell(fmt.ago(when, now), "bright_black"),
-            cell(fmt.printable(failure.task_name), "bold"),
+            cell(fmt.printable(failure.task_name)),
             cell(str(failure.attempt), "bright_black"),
             cell(_why(failure), "red"),
         ),

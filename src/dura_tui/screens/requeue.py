@@ -68,7 +68,7 @@ class RequeueDialog(Dialog[Order]):
         ways.clear_options()
         steps = self._steps()
         kept = f"keep {fmt.plural(len(steps), 'finished step')}" if steps else "keep finished steps"
-        ways.add_option(Option(Text(f"{kept}, go on after them"), id=_KEEP))
+        ways.add_option(Option(Text(f"{kept} and go on"), id=_KEEP))
         for name in steps:
             ways.add_option(Option(Text(f"again from step {fmt.printable(name)}"), id=f"{_STEP}{name}"))
         ways.add_option(Option(Text("from scratch: drop every finished step"), id=_SCRATCH))

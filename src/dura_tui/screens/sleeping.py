@@ -59,7 +59,7 @@ class SleepingView(ListView[Sleeper]):
         if sleeper is None:
             return ""
         due = f"  due {sleeper.due_at:%Y-%m-%d %H:%M:%S} UTC" if sleeper.due_at else "  no deadline"
-        return fmt.printable(f"task {sleeper.task_id}{due}")
+        return self.capped("sleeping") + fmt.printable(f"task {sleeper.task_id}{due}")
 
     def task_id(self) -> str | None:
         """The task under the cursor."""

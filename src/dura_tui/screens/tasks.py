@@ -209,7 +209,12 @@ def _cells(task: TaskRow, now: datetime) -> tuple[Cell, ...]:
         cell(fmt.printable(task.queue)),
         cell(str(task.priority), "" if task.priority else "bright_black"),
         cells.attempts(task.attempts, task.max_attempts),
-        cells.progress(task.steps_done, task.steps_total, cells.STYLES.get(task.state, "blue")),
+        cells.progress(
+            task.steps_done,
+            task.steps_total,
+            declared=task.steps_declared,
+            style=cells.STYLES.get(task.state, "blue"),
+        ),
         next_cell(task, now),
         cell(fmt.ago(task.enqueued_at, now)),
         cell(fmt.printable(task.error or ""), "red" if task.state == State.FAILED else "bright_black"),

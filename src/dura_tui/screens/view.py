@@ -122,6 +122,11 @@ class ListView(View, Generic[Record]):
         """The task under the cursor."""
         return None
 
+    def capped(self, state: str) -> str:
+        """How many of the tasks in a state are listed, when that is not all; for the status line."""
+        total = self.snapshot.totals().get(state, 0) if self.snapshot else 0
+        return f"first {self.table.row_count} of {total:,}   " if total > self.table.row_count else ""
+
     def open(self) -> None:
         """Show the task under the cursor."""
         if task_id := self.task_id():

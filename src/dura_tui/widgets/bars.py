@@ -122,7 +122,7 @@ def tab_line(width: int, tabs: Sequence[tuple[str, str, str]], active: str) -> T
     text = Text(no_wrap=True, overflow="crop", end="")
     for place, (name, label, count) in enumerate(shape, start=1):
         if name == active:
-            text.append(f" {place} {label}".rstrip() + f"{count} ", "bold black on blue")
+            text.append(f" {place} {label}".rstrip() + f"{count} ", "bold reverse blue")
         else:
             text.append(f" {place}", "blue")
             text.append(f" {label}" if label else "", Style(meta={"@click": f"screen.view('{name}')"}))

@@ -110,13 +110,19 @@ def waits_for(sleeper: Sleeper) -> Cell:
     return (("its own timer", ""), (step, "bright_black"))
 
 
-def progress(done: int, total: int | None, style: str = "blue", width: int = 6) -> Cell:
-    """Steps done as a bar and as numbers; the numbers alone where no total is known."""
+def progress(
+    done: int, total: int | None, *, declared: bool = True, style: str = "blue", width: int = 6
+) -> Cell:
+    """Steps done as a bar and as numbers, with `~` before a total that was not declared; no bar without a total."""
     if not total:
         return cell(f"{done} done", "") if done else cell(fmt.NOTHING, "bright_black")
     filled = fmt.bar(done, total, width)
     full = filled.rstrip("░")
-    return ((full, style), (filled[len(full) :], "bright_black"), (f" {done}/{total}", ""))
+    return (
+        (full, style),
+        (filled[len(full) :], "bright_black"),
+        (f" {done}/{'' if declared else '~'}{total}", ""),
+    )
 
 
 def attempts(value: int, limit: int | None) -> Cell:

@@ -19,6 +19,9 @@ from dura_tui.widgets.cells import Cell, cell
 MOST_CHARACTERS: Final = 400_000
 """Longer values are cut here; the view says so."""
 
+_NEAR: Final = 0.7
+"""A line is broken after a space that lies beyond this share of it."""
+
 _TOKEN: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b')
 
 
@@ -59,7 +62,7 @@ def failure_view(reason: str) -> list[Cell]:
 
 
 def wrap(line: Cell, width: int) -> list[Cell]:
-    """Break a line into lines of at most `width` cells, wherever that falls."""
+    """Break a line into lines of at most `width` cells, after a space where one is near."""
     lines: list[Cell] = []
     current: list[tuple[str, str]] = []
     room = width
@@ -85,7 +88,8 @@ def _head(text: str, room: int) -> str:
     head = text[:room]
     while cell_len(head) > room:
         head = head[:-1]
-    return head
+    space = head.rfind(" ") + 1
+    return head[:space] if space > _NEAR * len(head) and head[:space].strip() else head
 
 
 class TextView(ScrollView, can_focus=True):
