@@ -160,7 +160,9 @@ def require_parked(tx: Transaction, run_id: str, name: str) -> None:
         (run_id, name, tx.now),
     ).fetchone()
     if row is None:
-        raise ActionRefused(f"cannot emit {name!r} to run {run_id}: there is no such run any more. Look again.")
+        raise ActionRefused(
+            f"cannot emit {name!r} to run {run_id}: there is no such run any more. Look again."
+        )
     state, parked = row
     if not parked:
         raise ActionRefused(

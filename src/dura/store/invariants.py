@@ -22,10 +22,25 @@ _EXCEPTIONS: Final = {
         WHERE r.state IN ('pending', 'running', 'sleeping') AND (t.task_id IS NULL OR t.last_attempt_run != r.run_id)""",
     "a task has an end exactly when it is terminal": """
         SELECT task_id FROM tasks WHERE (terminal_at IS NOT NULL) != (state IN ('completed', 'failed', 'cancelled'))""",
-    "a running run has a worker and a lease": """
-        SELECT run_id FROM runs WHERE state = 'running' AND (claimed_by IS NULL OR claim_expires_at IS NULL)""",
+    "a completed task has a result": """
+        SELECT task_id FROM tasks WHERE state = 'completed' AND completed_payload IS NULL""",
+    "a state is one of the six": """
+        SELECT task_id FROM tasks WHERE state NOT IN ('pending', 'running', 'sleeping', 'completed', 'failed', 'cancelled')
+        UNION ALL
+        SELECT run_id FROM runs WHERE state NOT IN ('pending', 'running', 'sleeping', 'completed', 'failed', 'cancelled')""",
+    "a running run has a worker, a lease and a token": """
+        SELECT run_id FROM runs WHERE state = 'running'
+        AND (claimed_by IS NULL OR claim_expires_at IS NULL OR claim_token < 1 OR started_at IS NULL)""",
     "a run that does not run has no lease": """
         SELECT run_id FROM runs WHERE state IN ('pending', 'sleeping') AND claim_expires_at IS NOT NULL""",
+    "a failed run says when and why": """
+        SELECT run_id FROM runs WHERE state = 'failed' AND (failed_at IS NULL OR failure_reason IS NULL)""",
+    "a run has an event exactly when it sleeps on one": """
+        SELECT run_id FROM runs WHERE (wake_event IS NOT NULL) != (COALESCE(sleep_cause, '') IN ('event', 'sleep'))""",
+    "attempts are counted from one": """
+        SELECT task_id FROM tasks WHERE attempts < 1
+        UNION ALL
+        SELECT run_id FROM runs WHERE attempt < 1""",
     "a run has a sleep cause exactly when it sleeps": """
         SELECT run_id FROM runs WHERE (sleep_cause IS NOT NULL) != (state = 'sleeping')""",
     "every sleeping run has a due time or a live wait": """

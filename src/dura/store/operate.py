@@ -98,7 +98,11 @@ def _check_lease(tx: Transaction, run_id: str, seen: int) -> None:
     if row is None or row == (State.RUNNING, seen):
         return
     state, token = row
-    what = f"it has been claimed again since (token {token}, seen {seen})" if token != seen else "its claim has ended"
+    what = (
+        f"it has been claimed again since (token {token}, seen {seen})"
+        if token != seen
+        else "its claim has ended"
+    )
     raise ActionRefused(
         f"cannot extend the lease of run {run_id}: {what}, and it is {state}. Look again.", present=state
     )

@@ -11,6 +11,7 @@ from typing import Final
 
 from dura.store.connections import Transaction
 from dura.store.counts import rebuild
+from dura.store.reconcile import reconcile
 from dura.store.scripts import statements
 
 _NEW_COLUMNS: Final = (
@@ -36,6 +37,14 @@ _REPAIRS: Final = (
         "UPDATE state SET namespace = 'was.' || namespace WHERE namespace >= 'dura.' AND namespace < 'dura/'",
     ),
     (
+        "removed {n} run(s) of tasks that are gone",
+        "DELETE FROM runs WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.task_id = runs.task_id)",
+    ),
+    (
+        "removed {n} checkpoint(s) of tasks that are gone",
+        "DELETE FROM checkpoints WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.task_id = checkpoints.task_id)",
+    ),
+    (
         "ended {n} task(s) that had come back to life after they were final",
         """UPDATE tasks SET state = CASE
                WHEN completed_payload IS NOT NULL THEN 'completed'
@@ -44,8 +53,8 @@ _REPAIRS: Final = (
            WHERE terminal_at IS NOT NULL AND state NOT IN ('completed', 'failed', 'cancelled')""",
     ),
     (
-        "ended {n} run(s) of tasks that are final, gone or at a later attempt",
-        """UPDATE runs SET claimed_by = NULL, claim_expires_at = NULL, state = CASE
+        "ended {n} run(s) of tasks that are final or at a later attempt",
+        """UPDATE runs SET claimed_by = NULL, state = CASE
                WHEN completed_at IS NOT NULL THEN 'completed' WHEN failed_at IS NOT NULL THEN 'failed' ELSE 'cancelled' END
            WHERE state IN ('pending', 'running', 'sleeping') AND NOT EXISTS (
                SELECT 1 FROM tasks t WHERE t.task_id = runs.task_id AND t.last_attempt_run = runs.run_id
@@ -57,30 +66,40 @@ _REPAIRS: Final = (
                SELECT 1 FROM runs r WHERE r.run_id = waits.run_id AND r.state IN ('pending', 'running', 'sleeping'))""",
     ),
     (
+        "removed {n} wait(s) of steps that have their outcome",
+        """DELETE FROM waits WHERE EXISTS (
+               SELECT 1 FROM checkpoints c WHERE c.task_id = waits.task_id AND c.checkpoint_name = waits.step_name)""",
+    ),
+    (
         "removed {n} second wait(s) of one step",
         "DELETE FROM waits WHERE rowid NOT IN (SELECT max(rowid) FROM waits GROUP BY task_id, step_name)",
     ),
     (
         "made {n} sleeping run(s) pending that nothing would have woken",
-        """UPDATE runs SET state = 'pending', wake_event = NULL
-            WHERE state = 'sleeping' AND available_at >= '9999-12-31T23:59:59.999999+00:00' AND NOT EXISTS (
+        """UPDATE runs SET state = 'pending'
+            WHERE state = 'sleeping' AND (wake_event IS NOT NULL OR available_at >= '9999-12-31T23:59:59.999999+00:00')
+              AND NOT EXISTS (
                 SELECT 1 FROM waits w WHERE w.run_id = runs.run_id AND w.event_name = runs.wake_event)""",
     ),
     (
         "gave {n} run(s) without a lease back to the queue",
-        """UPDATE runs SET state = 'pending', claimed_by = NULL, claim_expires_at = NULL
+        """UPDATE runs SET state = 'pending', claimed_by = NULL
            WHERE state = 'running' AND (claim_expires_at IS NULL OR claimed_by IS NULL)""",
-    ),
-    (
-        "raised max_attempts of {n} task(s) to what they have already used",
-        "UPDATE tasks SET max_attempts = max(attempts, 1) WHERE max_attempts < attempts OR max_attempts < 1",
     ),
 )
 """What 1.3.0 can leave behind, in the order in which it is put right: the report's line and the change."""
 
+_OVERRUN: Final = (
+    "raised max_attempts of {n} task(s) to what they have already used",
+    "UPDATE tasks SET max_attempts = max(attempts, 1) WHERE max_attempts < attempts OR max_attempts < 1",
+)
+
 _DERIVED: Final = (
     "UPDATE runs SET event_payload = NULL WHERE event_payload IS NOT NULL",
     "UPDATE runs SET wake_event = NULL WHERE wake_event IS NOT NULL AND state != 'sleeping'",
+    "UPDATE runs SET claim_expires_at = NULL WHERE claim_expires_at IS NOT NULL AND state != 'running'",
+    # A claim that 1.3.0 made is the run's first: its holder knows no token, and the next claim hands out the second.
+    "UPDATE runs SET claim_token = 1, started_at = COALESCE(started_at, available_at) WHERE state = 'running'",
     """UPDATE runs SET sleep_cause = CASE WHEN wake_event IS NOT NULL THEN 'event' WHEN attempt > 1 THEN 'backoff'
            ELSE 'delay' END WHERE state = 'sleeping'""",
     # 1.3.0 leaves a task `running` when it takes an expired lease back.
@@ -92,6 +111,23 @@ _DERIVED: Final = (
 """What follows from the old columns and needs no report: a woken step finds its payload among the events."""
 
 
+_CAUSES: Final = (
+    """
+    CREATE TRIGGER runs_cause_given AFTER INSERT ON runs WHEN NEW.state = 'sleeping' AND NEW.sleep_cause IS NULL
+    BEGIN
+        UPDATE runs SET sleep_cause = CASE WHEN NEW.attempt > 1 THEN 'backoff' ELSE 'delay' END WHERE run_id = NEW.run_id;
+    END""",
+    """
+    CREATE TRIGGER runs_cause_kept AFTER UPDATE OF state ON runs
+    WHEN (NEW.state = 'sleeping') != (NEW.sleep_cause IS NOT NULL)
+    BEGIN
+        UPDATE runs SET sleep_cause = CASE WHEN NEW.state != 'sleeping' THEN NULL WHEN NEW.wake_event IS NOT NULL THEN 'event'
+            ELSE 'delay' END WHERE run_id = NEW.run_id;
+    END""",
+)
+"""Programs of 1.3.0 that were not stopped go on spawning, emitting and finishing what they hold, and know no causes."""
+
+
 def upgrade_1_3_0(tx: Transaction) -> tuple[str, ...]:
     """Upgrade a 1.3.0 file inside the open transaction.
 
@@ -100,16 +136,16 @@ def upgrade_1_3_0(tx: Transaction) -> tuple[str, ...]:
     """
     for statement in _NEW_COLUMNS:
         tx.execute(statement)
-    report = ["upgraded the store from dura 1.3.0"]
-    for line, statement in _REPAIRS:
-        count = tx.changes(statement)
-        if count:
-            report.append(line.format(n=count))
+    done = [(line, tx.changes(statement)) for line, statement in _REPAIRS]
     for statement in _DERIVED:
         tx.execute(statement)
+    done.append(("made {n} task(s) agree with their latest run", reconcile(tx)))
+    done.append((_OVERRUN[0], tx.changes(_OVERRUN[1])))
+    report = ["upgraded the store from dura 1.3.0"]
+    report += [line.format(n=count) for line, count in done if count]
     for index in _OLD_INDEXES:
         tx.execute(f"DROP INDEX IF EXISTS {index}")
-    for statement in statements("indexes.sql"):
+    for statement in (*statements("indexes.sql"), *_CAUSES):
         tx.execute(statement)
     rebuild(tx)
     tx.execute(
