@@ -25,20 +25,29 @@ def _shown(value: object) -> str:
         return f"a value of type {type(value).__name__}"
 
 
+def text(value: str, what: str) -> str:
+    """Check an id or a key to look for: text that UTF-8 can hold.
+
+    Raises:
+        InvalidValue: It is no text, or holds a lone surrogate.
+    """
+    if not isinstance(value, str):
+        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {_shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(f"{what} is no valid Unicode text: {_shown(value)}") from error
+    return value
+
+
 def name(value: str, what: str) -> str:
     """Check a name (of a task, step, queue, event, namespace or worker): non-empty text that UTF-8 can hold.
 
     Raises:
         InvalidValue: It is no text, empty, or holds a lone surrogate.
     """
-    if not isinstance(value, str):
-        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {_shown(value)}")
-    if not value:
+    if not text(value, what):
         raise InvalidValue(f"{what} must not be empty")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidValue(f"{what} is no valid Unicode text: {_shown(value)}") from error
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dura.checks import name, own_name
+from dura.checks import name, own_name, text
 from dura.codec import decode, encode
 from dura.engine.opened import OpenedStore
 from dura.store import state
@@ -21,11 +21,14 @@ class StateCalls(OpenedStore):
 
     def get_state(self, *, namespace: str, key: str, default: Any = None) -> Any:
         """The value of a key, or `default` if it has none."""
-        text = self.database.read(lambda connection: state.get(connection, namespace, key))
-        return default if text is None else decode(text)
+        text(namespace, "namespace")
+        text(key, "key")
+        found = self.database.read(lambda connection: state.get(connection, namespace, key))
+        return default if found is None else decode(found)
 
     def has_state(self, namespace: str) -> bool:
         """Whether the namespace has any key."""
+        text(namespace, "namespace")
         return self.database.read(lambda connection: state.has(connection, namespace))
 
     def set_state(self, *, namespace: str, key: str, value: Any) -> None:
@@ -54,10 +57,12 @@ class StateCalls(OpenedStore):
     def delete_state(self, *, namespace: str, key: str) -> bool:
         """Delete a key. Returns whether it existed."""
         own_name(namespace, "namespace")
+        text(key, "key")
         return self.database.write(lambda tx: state.delete(tx, namespace, key))
 
     def list_state(self, namespace: str) -> dict[str, Any]:
         """All keys and values of the namespace, ordered by key."""
+        text(namespace, "namespace")
         pairs = self.database.read(lambda connection: state.items(connection, namespace))
         return {key: decode(value) for key, value in pairs}
 

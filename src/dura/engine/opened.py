@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from dura.checks import whole
+from dura.checks import text, whole
 from dura.clock import Clock, system_clock
 from dura.current import CurrentClaim, current_claim
 from dura.errors import InvalidValue
@@ -91,6 +91,7 @@ class OpenedStore:
 
     def _token(self, run_id: str, claim_token: int | None) -> int | None:
         """The caller's token for a run: the one given, else the current claim's, else None (nobody's call)."""
+        text(run_id, "run_id")
         if claim_token is not None:
             return whole(claim_token, "claim_token")
         claim = self._claim_on(run_id)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from dura.checks import name, optional_text, own_name, seconds
+from dura.checks import name, optional_text, own_name, seconds, whole
+from dura.checks import text as check_text
 from dura.clock import from_text
 from dura.codec import encode
 from dura.engine.opened import OpenedStore
@@ -52,14 +53,14 @@ class OperatorCalls(OpenedStore):
         """
         own_name(event_name, "an event's name")
         text = encode(payload, f"the payload of event {event_name!r}")
-        by = _actor(actor, reason)
+        by, seen = _actor(actor, reason), _seen(seen_run_id)
 
         def operation(tx: Transaction) -> events.Emission:
-            if seen_run_id is not None:
-                events.require_parked(tx, seen_run_id, event_name)
+            if seen.run_id is not None:
+                events.require_parked(tx, seen.run_id, event_name)
             emission = events.emit(tx, event_name, text, actor)
             if emission.first:
-                audit.record(tx, by, action="emit", target=event_name, run_id=seen_run_id, after=text[:500])
+                audit.record(tx, by, action="emit", target=event_name, run_id=seen.run_id, after=text[:500])
             return emission
 
         emission = self.database.write(operation)
@@ -101,12 +102,10 @@ class OperatorCalls(OpenedStore):
         """
         seconds(by_secs, "by_secs", positive=True)
         token = self._token(run_id, claim_token)
-        by = _actor(actor, reason)
+        by, seen = _actor(actor, reason), _seen(None, seen_claim_token)
 
         def operation(tx: Transaction) -> str:
-            task_id, expires_at = operate.extend(
-                tx, run_id, token, by_secs, Seen(claim_token=seen_claim_token)
-            )
+            task_id, expires_at = operate.extend(tx, run_id, token, by_secs, seen)
             audit.record(
                 tx, by, action="extend", target=task_id, run_id=run_id, before=State.RUNNING, after=expires_at
             )
@@ -140,11 +139,13 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task is neither failed nor cancelled, has moved on, or has not finished `from_step`.
             TaskNotFound: There is no such task.
         """
-        by = _actor(actor, reason)
+        check_text(task_id, "task_id")
+        optional_text(from_step, "from_step")
+        by, seen = _actor(actor, reason), _seen(seen_run_id)
 
         def operation(tx: Transaction) -> TaskRef:
             task, ref = operate.requeue(
-                tx, task_id, Seen(run_id=seen_run_id), keep_checkpoints=keep_checkpoints, from_step=from_step
+                tx, task_id, seen, keep_checkpoints=keep_checkpoints, from_step=from_step
             )
             audit.record(
                 tx,
@@ -183,10 +184,11 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task has moved on since it was seen.
             TaskNotFound: There is no such task.
         """
-        by = _actor(actor, reason)
+        check_text(task_id, "task_id")
+        by, seen = _actor(actor, reason), _seen(seen_run_id, seen_claim_token)
 
         def operation(tx: Transaction) -> None:
-            task = operate.cancel(tx, task_id, Seen(run_id=seen_run_id, claim_token=seen_claim_token))
+            task = operate.cancel(tx, task_id, seen)
             if task is not None:
                 audit.record(
                     tx, by, action="cancel", target=task_id, run_id=task.run.run_id, before=task.state,
@@ -215,10 +217,11 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task does not sleep, waits for an event or a step's own time, or has moved on.
             TaskNotFound: There is no such task.
         """
-        by = _actor(actor, reason)
+        check_text(task_id, "task_id")
+        by, seen = _actor(actor, reason), _seen(seen_run_id)
 
         def operation(tx: Transaction) -> TaskRef:
-            task, _ = operate.wake(tx, task_id, Seen(run_id=seen_run_id))
+            task, _ = operate.wake(tx, task_id, seen)
             audit.record(
                 tx, by, action="wake", target=task_id, run_id=task.run.run_id, before=State.SLEEPING,
                 after=State.PENDING,
@@ -241,3 +244,10 @@ def _actor(actor: str | None, reason: str | None) -> Actor:
     if reason is not None and actor is None:
         raise InvalidValue("a reason goes to the audit together with an actor")
     return Actor(actor=optional_text(actor, "actor"), reason=optional_text(reason, "reason"))
+
+
+def _seen(run_id: str | None, claim_token: int | None = None) -> Seen:
+    return Seen(
+        run_id=optional_text(run_id, "seen_run_id"),
+        claim_token=None if claim_token is None else whole(claim_token, "seen_claim_token"),
+    )

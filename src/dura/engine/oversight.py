@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from dura.checks import whole
+from dura.checks import text, whole
 from dura.clock import later
 from dura.engine.opened import OpenedStore
 from dura.errors import InvalidValue
@@ -25,6 +25,7 @@ class OversightCalls(OpenedStore):
         Raises:
             TaskNotFound: There is no such task.
         """
+        text(task_id, "task_id")
         return self.database.read(lambda connection: lookup.task_info(connection, task_id))
 
     def ready_run_count(self) -> int:

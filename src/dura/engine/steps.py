@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from dura.checks import name, own_name, seconds, whole
+from dura.checks import name, optional_text, own_name, seconds, text, whole
 from dura.codec import decode, encode
 from dura.current import current_claim
 from dura.engine.opened import OpenedStore
@@ -65,6 +65,8 @@ class StepCalls(OpenedStore):
 
     def get_checkpoint(self, *, task_id: str, step_name: str) -> Any:
         """A step's stored result; None if it has none yet, or was a wait that timed out."""
+        text(task_id, "task_id")
+        text(step_name, "step_name")
         found = self.database.read(lambda connection: checkpoints.peek(connection, task_id, step_name))
         return None if found is None else decode(found.value)
 
@@ -171,7 +173,7 @@ class StepCalls(OpenedStore):
         wanted = events.Wait(
             run_id=run_id,
             token=self._token(run_id, claim_token),
-            task_id=task_id,
+            task_id=text(task_id, "task_id"),
             step=name(step_name, "step_name"),
             event=event_name,
             timeout_seconds=timeout_secs,
@@ -196,6 +198,8 @@ class StepCalls(OpenedStore):
         raise WorkflowSuspended(task_id)
 
     def _holder(self, task_id: str, run_id: str | None, claim_token: int | None) -> Holder | None:
+        text(task_id, "task_id")
+        optional_text(run_id, "owner_run_id")
         if claim_token is not None:
             if run_id is None:
                 raise InvalidValue("claim_token says whose claim it is only together with owner_run_id")
