@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from textual import _wait
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
@@ -20,6 +21,11 @@ from dura_tui.screens.view import View
 from dura_tui.widgets.live_table import LiveTable
 
 EVENT = "approved:ord_1"
+
+# After each key the pilot waits until the process has been idle for so long. The tests wait for facts, so that a fifth
+# of it is enough, and the suite takes half the time.
+_wait.SLEEP_GRANULARITY /= 5
+_wait.SLEEP_IDLE /= 5
 
 Screen = Pilot[None]
 
@@ -103,7 +109,7 @@ async def running(
     path: Path, clock: ManualClock, *, size: tuple[int, int] = (80, 24), **options: Any
 ) -> AsyncIterator[Screen]:
     """The app on a file, as soon as it shows it."""
-    app = DuraApp(str(path), clock=clock, refresh=0.05, **options)
+    app = DuraApp(str(path), clock=clock, refresh=0.2, **options)
     async with app.run_test(size=size, notifications=True) as pilot:
         await until(pilot, lambda: app.snapshot is not None or app.trouble is not None)
         await pilot.pause()

@@ -117,3 +117,12 @@ def test_what_cannot_be_done_is_one_line_and_a_code(
 
 def test_the_version_is_that_of_the_distribution() -> None:
     assert run("--version").stdout.startswith("dura-tui 2.")
+
+
+def test_the_demo_says_where_its_store_was_and_removes_it() -> None:
+    done = run("--demo", "--once")
+    assert done.returncode == 0, done.stderr
+    [path] = [word.rstrip(";") for word in done.stderr.split() if word.endswith("shop.db;")]
+    assert "it has been removed" in done.stderr
+    assert path in done.stdout
+    assert not Path(path).parent.exists()

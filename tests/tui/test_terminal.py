@@ -64,7 +64,8 @@ def terminal(path: Path) -> Iterator[Terminal]:
     DurableEngine(path).close()
     terminal = Terminal(path)
     try:
-        wait_until(lambda: b"Overview" in terminal.output)
+        wait_until(lambda: b"Overview" in terminal.output or terminal.process.poll() is not None)
+        assert terminal.process.poll() is None, terminal.output.decode(errors="replace")
         yield terminal
     finally:
         terminal.process.kill()
