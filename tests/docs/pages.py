@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-COLUMNS = 80
+COLUMNS = 105
+"""Wider than the page's 80, so that the long name of a machine pushes nothing out."""
 BIN = Path(sys.executable).parent
 """Where the commands of this installation are."""
 
@@ -81,6 +82,7 @@ _MASKS = (
     (r"\b\d+(?:\.\d+)? ?(?:B|kB|MB)\b", "SIZE"),
     (r"\b\d+(?:ms|s|m|h|d)(?: \d+(?:s|m|h))?\b", "SPAN"),
     (r"\S+/shop\.db", "PATH"),
+    (r"Error: .*", "Error: REASON"),
     (r"─+", "─"),
     (r"[▁▂▃▄▅▆▇█]+", "BARS"),
 )

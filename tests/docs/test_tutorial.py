@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -103,16 +104,19 @@ class Reader:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
-    reader = Reader(tmp_path)
-    yield reader
-    if reader.worker is not None:
-        reader.worker.kill()
-        reader.worker.wait(timeout=20)
+def reader() -> Iterator[Reader]:
+    # The folder's name is printed, and must be as short as a reader's own.
+    with TemporaryDirectory(prefix="dura-") as folder:
+        reader = Reader(Path(folder))
+        yield reader
+        if reader.worker is not None:
+            reader.worker.kill()
+            reader.worker.wait(timeout=20)
 
 
-def follow(reader: Reader, path: Path) -> None:
+def follow(reader: Reader) -> None:
     """The tutorial from its second part to its end."""
+    path = reader.folder / "shop.db"
     reader.save("shop.py")
     reader.save("order.py")
     reader.run(reader.next("console"))
@@ -161,6 +165,6 @@ def follow(reader: Reader, path: Path) -> None:
     engine.close()
 
 
-def test_tutorial_prints_what_it_says(reader: Reader, tmp_path: Path) -> None:
-    follow(reader, tmp_path / "shop.db")
-    assert not list(tmp_path.glob("shop.db-*"))
+def test_tutorial_prints_what_it_says(reader: Reader) -> None:
+    follow(reader)
+    assert not list(reader.folder.glob("shop.db-*"))
