@@ -45,9 +45,25 @@ async def show(pilot: Screen, shop: Shop, number: str) -> None:
 
 
 KEYS_PRESSED = (
-    *"j tab s n b y p p r slash escape question_mark q ctrl+p escape".split(),
+    *[
+        "j",
+        "tab",
+        "s",
+        "n",
+        "b",
+        "y",
+        "p",
+        "p",
+        "r",
+        "slash",
+        "escape",
+        "question_mark",
+        "q",
+        "ctrl+p",
+        "escape",
+    ],
     *(action.key for action in ACTIONS.values()),
-    *"enter escape backspace right_square_bracket left_square_bracket".split(),
+    *["enter", "escape", "backspace", "right_square_bracket", "left_square_bracket"],
 )
 
 
