@@ -1,0 +1,42 @@
+"""One workload, run in the environment of one system: `python -m benchmarks.child SPEC` prints one line of JSON."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import platform
+import sys
+import time
+from typing import Any
+
+from benchmarks.store import Skip, Store
+from benchmarks.watching import Watch
+
+
+def main() -> int:
+    """Run what the first argument says."""
+    spec: dict[str, Any] = json.loads(sys.argv[1])
+    adapter = importlib.import_module(f"benchmarks.adapters.{spec['adapter']}").System
+    workload = importlib.import_module(f"benchmarks.workloads.{spec['workload']}")
+    logging.disable(logging.ERROR)
+    watch = Watch()
+    watch.install()
+    began = time.perf_counter()
+    answer: dict[str, Any] = {}
+    try:
+        answer["metrics"] = workload.run(Store(spec, adapter, watch), **spec["options"])
+    except Skip as skipped:
+        answer["skipped"] = str(skipped)
+    answer |= {
+        "durability": watch.durability(),
+        "sqlite": sys.modules["sqlite3"].sqlite_version,
+        "python": platform.python_version(),
+        "seconds": time.perf_counter() - began,
+    }
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""The results of a run: every cell as it was measured, and the medians and spreads over the rounds."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.running import Cell
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The middle of some values, and the middle half of them."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+
+def spread(values: list[float]) -> Spread:
+    """Median and quartiles."""
+    if len(values) == 1:
+        return Spread(values[0], values[0], values[0], 1)
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(median, low, high, len(values))
+
+
+@dataclass
+class Results:
+    """A run."""
+
+    scale: str
+    machine: dict[str, str]
+    started: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
+    load: list[str] = field(default_factory=list)
+    """The load average before and after."""
+    cells: list[Cell] = field(default_factory=list)
+
+    def of(self, row: str, system: str) -> list[Cell]:
+        """The cells of one system in one row."""
+        return [cell for cell in self.cells if cell.row == row and cell.system == system]
+
+    def spread(self, row: str, system: str, measure: str) -> Spread | None:
+        """What a system measured, over the rounds; None if nothing."""
+        values = [cell.metrics[measure] for cell in self.of(row, system) if measure in cell.metrics]
+        return spread(values) if values else None
+
+    def median(self, row: str, system: str, measure: str) -> float | None:
+        """The middle of what a system measured; None if nothing."""
+        found = self.spread(row, system, measure)
+        return None if found is None else found.median
+
+    def note(self, row: str, system: str) -> str | None:
+        """Why a system has no numbers in a row; None if it has."""
+        cells = self.of(row, system)
+        if any(cell.metrics for cell in cells):
+            return None
+        reasons = [cell.skipped or f"failed: {cell.failed}" for cell in cells if cell.skipped or cell.failed]
+        return reasons[0] if reasons else None
+
+    def durability(self, row: str, system: str) -> str:
+        """The levels that were in force, read back from the connections that worked."""
+        cells = self.of(row, system)
+        levels = sorted({level for cell in cells for level in cell.durability.get("synchronous", ())})
+        journals = sorted({mode for cell in cells for mode in cell.durability.get("journal", ())})
+        return f"{'/'.join(levels) or '?'}, {'/'.join(journals) or '?'}"
+
+    def versions(self, system: str) -> tuple[str, str] | None:
+        """The Python and the SQLite that a system ran on; None if it did not run."""
+        for cell in self.cells:
+            if cell.system == system and cell.python and cell.sqlite:
+                return cell.python, cell.sqlite
+        return None
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        document: dict[str, Any] = {
+            "scale": self.scale,
+            "started": self.started,
+            "load": self.load,
+            "machine": self.machine,
+            "cells": [cell.as_json() for cell in self.cells],
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def load_results(path: Path) -> Results:
+    """Read what `save` wrote."""
+    document = json.loads(path.read_text())
+    cells = [Cell(**cell) for cell in document["cells"]]
+    return Results(document["scale"], document["machine"], document["started"], document["load"], cells)
