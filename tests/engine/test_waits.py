@@ -301,3 +301,19 @@ def test_a_wait_beyond_the_calendar_is_still_woken(engine: DurableEngine) -> Non
     task = started(engine)
     assert wait(engine, task, timeout_secs=1e300) == PARKED
     assert engine.emit_event(event_name="e").woken == (task.task_id,)
+
+
+def test_a_task_that_waits_for_one_event_in_two_steps_is_woken_once(
+    engine: DurableEngine, clock: ManualClock
+) -> None:
+    """The clock steps back below the first step's deadline, and the handler asks for another step."""
+    task = started(engine)
+    wait(engine, task, step="one", timeout_secs=60)
+    clock.advance(60)
+    again = claim(engine)
+    clock.advance(-30)
+    assert wait(engine, again, step="two") == PARKED
+    assert engine.emit_event(event_name="e", payload=1).woken == (task.task_id,)
+    third = claim(engine)
+    assert wait(engine, third, step="one") == (False, 1)
+    assert wait(engine, third, step="two") == (False, 1)

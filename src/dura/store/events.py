@@ -180,16 +180,17 @@ def _wake(tx: Transaction, name: str, emitted_at: str, *, after: int) -> Emissio
         """,
         (name, after, _WAKE_BATCH),
     ).fetchall()
-    woken = []
+    woken: dict[str, None] = {}
     for _, run_id, task_id, timeout_at, parked in waiters:
-        if parked and (timeout_at is None or timeout_at >= emitted_at):
+        # A task may wait for one event in two steps; it is woken once.
+        if parked and task_id not in woken and (timeout_at is None or timeout_at >= emitted_at):
             tx.execute(
                 "UPDATE runs SET state = 'pending', available_at = ?, sleep_cause = NULL, wake_event = NULL "
                 "WHERE run_id = ?",
                 (tx.now, run_id),
             )
             tx.execute("UPDATE tasks SET state = 'pending' WHERE task_id = ?", (task_id,))
-            woken.append(task_id)
+            woken[task_id] = None
     more = len(waiters) == _WAKE_BATCH
     if more:
         tx.execute(
