@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ManualClock, claim, plain, started
+from conftest import ManualClock, claim, plain, started, wait_until
 from dura import DurableEngine, RetryStrategy, WorkflowSuspended
 from dura.errors import NotADuraStore, StoreNotFound, StoreTooNew
 from dura.monitor import Monitor
@@ -349,6 +349,16 @@ def test_worker_of_this_host_is_alive_or_gone(engine: DurableEngine, monitor: Mo
         claim(engine, worker_id=worker)
     found = {row.worker_id: row.presence for row in monitor.snapshot(Want(workers=True)).workers}
     assert found == expected
+
+
+def test_a_killed_worker_that_nobody_has_reaped_is_gone(engine: DurableEngine, monitor: Monitor) -> None:
+    victim = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    engine.spawn_task(name="job", params=None)
+    claim(engine, worker_id=f"{socket.gethostname()}:{victim.pid}:w1")
+    assert monitor.snapshot(Want(workers=True)).workers[0].presence == "alive"
+    victim.kill()
+    wait_until(lambda: monitor.snapshot(Want(workers=True)).workers[0].presence == "gone")
+    victim.communicate()
 
 
 # --- one look ---------------------------------------------------------------------------------------------------------

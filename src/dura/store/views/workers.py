@@ -6,6 +6,7 @@ import os
 import socket
 import sqlite3
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from dura.clock import later
@@ -111,4 +112,14 @@ def presence(worker_id: str) -> str:
         return "alive"
     except OverflowError:
         return "unknown"
-    return "alive"
+    return "gone" if _is_zombie(int(pid)) else "alive"
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether the process has died but its parent has not asked for its exit code; only Linux says so."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    # The state follows the command's name, which is in parentheses and may hold anything.
+    return status.rpartition(")")[2].split()[:1] == ["Z"]
