@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt format lint type imports compat clean
+.PHONY: help demo test check fmt format lint type imports compat images clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ imports: $(STAMP) ## Import contracts
 
 compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 	$(BIN)/python tests/compat/run.py
+
+images: $(STAMP) ## Take the monitor's pictures in docs/images anew
+	$(BIN)/python docs/images/make.py
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,51 @@
+"""Takes the monitor's pictures for README and docs from the app itself, over the demo store: `make images`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from dura_tui.app import DuraApp
+from dura_tui.demo import DemoStore
+
+SIZE = (100, 28)
+HERE = Path(__file__).parent
+
+SCENES = {
+    "overview": ["1"],
+    "leases": ["2"],
+    "sleeping": ["3"],
+    "tasks": ["4"],
+    "detail": ["slash", *"state:failed", "enter", "enter"],
+    "requeue": ["escape", "R"],
+    "events": ["escape", "5"],
+    "emit": ["e"],
+    "state": ["escape", "6"],
+}
+"""Picture names, and the keys that lead from one picture to the next."""
+
+
+def plain(svg: str) -> str:
+    """The picture without the fonts that it would fetch from elsewhere."""
+    svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+    return svg.replace("Fira Code, monospace", "ui-monospace, Menlo, Consolas, monospace")
+
+
+async def main() -> None:
+    """Let the demo run until there is something of everything, then go through the scenes."""
+    with DemoStore() as demo:
+        await asyncio.sleep(15)
+        app = DuraApp(demo.path, demo=True)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause(1.5)
+            for name, keys in SCENES.items():
+                await pilot.press(*keys)
+                await pilot.pause(1.5)
+                (HERE / f"{name}.svg").write_text(
+                    plain(app.export_screenshot(title="dura-tui --demo")), "utf-8"
+                )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
