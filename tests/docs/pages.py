@@ -84,15 +84,15 @@ _MASKS = (
     (r"\S+/shop\.db", "PATH"),
     (r"Error: .*", "Error: REASON"),
     (r"─+", "─"),
-    (r"[▁▂▃▄▅▆▇█]+", "BARS"),
+    (r"[▁▂▃▄▅▆▇█]+(?: +[▁▂▃▄▅▆▇█]+)*", "BARS"),
 )
 
 
 def masked(output: str) -> list[list[str]]:
-    """The words of each line, with what differs from run to run masked, and blank lines left out."""
+    """The words of each line, with what differs from run to run masked: ids, times, and so the order of some rows."""
     for pattern, name in _MASKS:
         output = re.sub(pattern, name, output)
-    return [words for line in output.splitlines() if (words := line.split())]
+    return sorted(words for line in output.splitlines() if (words := line.split()))
 
 
 def on_a_terminal(command: str, folder: Path) -> str:
