@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt format lint type imports compat images clean
+.PHONY: help demo test check fmt format lint type imports compat images bench bench-quick clean
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV) (once; about a minute) ..."
@@ -47,6 +47,12 @@ compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 
 images: $(STAMP) ## Take the monitor's pictures in docs/images anew
 	$(BIN)/python docs/images/make.py
+
+bench: ## Measure everything against the peers, about an hour, and write docs/benchmarks.md
+	@$(PYTHON) -m benchmarks --publish
+
+bench-quick: ## Measure everything in small, in under three minutes
+	@$(PYTHON) -m benchmarks --scale quick
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

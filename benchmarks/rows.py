@@ -56,6 +56,9 @@ class Row:
         return options
 
 
+_CPU: Final = Measure("cpu", "processor time a task", "seconds")
+
+
 def _drain(name: str, workers: int, fill: float, targets: tuple[Target, ...], level: str = "FULL") -> Row:
     crew = "1 worker" if workers == 1 else f"{workers} workers"
     return Row(
@@ -63,7 +66,7 @@ def _drain(name: str, workers: int, fill: float, targets: tuple[Target, ...], le
         f"no-op tasks/s, {level}, {crew}",
         "drain",
         (*EVERYONE, BARE),
-        (rate(),),
+        (rate(), _CPU),
         targets,
         level,
         {"workers": workers},
@@ -77,7 +80,7 @@ def _steps(workers: int, floor: float, goal: float) -> Row:
         f"five-step tasks/s, FULL, {workers} workers",
         "drain",
         (*STEPPING, BARE),
-        (rate(),),
+        (rate(), _CPU),
         (times("rate", "dura-1.3.0", floor, goal),),
         options={"workers": workers, "steps": 5},
         fill=0.4,

@@ -14,10 +14,7 @@ from benchmarks.adapters import Adapter
 from benchmarks.watching import Watch
 
 _WORKERS = 8
-
-
-class Skip(Exception):  # noqa: N818 - it is no error
-    """The workload cannot be had of this version of this system; the message says why."""
+_BULK = 1000
 
 
 class Store:
@@ -48,11 +45,15 @@ class Store:
         finally:
             adapter.close()
 
-    def fill(self, count: int, *, steps: bool = False) -> None:
-        """Spawn so many tasks, as fast as the system can at its least durable. Their params are their numbers."""
+    def fill(self, count: int, *, params: Any = 0, steps: bool = False) -> None:
+        """Spawn so many tasks, as fast as the system can at its least durable."""
         with self.open(synchronous=self._adapter.fastest) as system:
-            for number in range(count):
-                system.spawn(number, steps=steps)
+            if hasattr(system, "spawn_many"):
+                for start in range(0, count, _BULK):
+                    system.spawn_many([params] * min(_BULK, count - start), steps=steps)
+            else:
+                for _ in range(count):
+                    system.spawn(params, steps=steps)
 
     def build(self, rows: dict[str, int]) -> None:
         """Build a large store of so many tasks in each state; an upgraded one is first built by the release."""

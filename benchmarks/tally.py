@@ -21,6 +21,8 @@ class Window:
 
     jobs: int
     seconds: float
+    cpu: float
+    """Seconds of processor time that the process took meanwhile: less at the mercy of what else the machine does."""
 
     @property
     def rate(self) -> float:
@@ -76,14 +78,14 @@ class Tally:
         """Count for so many seconds, or until there are no more, after a tenth of that time to get going."""
         self.wait_for_first()
         self._last.wait(seconds / 10)
-        began, before = time.perf_counter(), self.latest
+        began, before, cpu = time.perf_counter(), self.latest, time.process_time()
         ran_out = self._last.wait(seconds)
-        after, ended = self.latest, time.perf_counter()
+        after, ended, cpu = self.latest, time.perf_counter(), time.process_time() - cpu
         if ran_out:
             after, ended = self._expected, self.ended_at
         if ended <= began or after - before < 2:
             raise RuntimeError(f"only {after - before} jobs ran in the window: fill the store with more")
-        return Window(after - before, ended - began)
+        return Window(after - before, ended - began, cpu)
 
 
 def _nothing() -> int:

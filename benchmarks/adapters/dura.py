@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +21,9 @@ class System(Engine):
         super().__init__(path, DurableEngine(path, synchronous=synchronous))
 
     @contextmanager
-    def pool(self, workers: int, job: Job, **more: Any) -> Iterator[None]:
+    def pool(self, workers: int, job: Job) -> Iterator[None]:
         stop = threading.Event()
-        terms = {"worker_count": workers, "handle_signals": False, "stop_event": stop, **more}
+        terms = {"worker_count": workers, "handle_signals": False, "stop_event": stop}
         pool = threading.Thread(
             target=run_workers, args=(self.engine,), kwargs={"handlers": handlers(job), **terms}
         )
@@ -35,17 +34,7 @@ class System(Engine):
             stop.set()
             pool.join()
 
-    @staticmethod
-    def spawns_in_bulk() -> bool:
-        """Whether this version of the engine has `spawn_many`."""
-        return hasattr(DurableEngine, "spawn_many")
-
-    def spawn_many(self, params: Sequence[Any]) -> None:
+    def spawn_many(self, params: Sequence[Any], *, steps: bool = False) -> None:
         """Spawn a task for each of the params, in one call."""
-        spawn_many: Any = getattr(self.engine, "spawn_many")  # noqa: B009 - older engines have none
-        spawn_many([{"name": "plain", "params": each} for each in params])
-
-    @staticmethod
-    def has_processes() -> bool:
-        """Whether this version's pool can run handlers in processes of their own."""
-        return "processes" in inspect.signature(run_workers).parameters
+        name = "steps" if steps else "plain"
+        self.engine.spawn_many([{"name": name, "params": each} for each in params])

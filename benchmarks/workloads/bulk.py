@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from benchmarks.store import Skip, Store
+from benchmarks.store import Store
 from benchmarks.workloads import spawn
 
 _TASKS = range(1000)
@@ -12,8 +12,6 @@ _TASKS = range(1000)
 
 def run(store: Store, *, seconds: float) -> dict[str, float]:
     with store.open() as system:
-        if not system.spawns_in_bulk():
-            raise Skip("the engine has no spawn_many in this version")
         one_by_one = spawn.rate(system, seconds)
         calls, began = 0, time.perf_counter()
         while (took := time.perf_counter() - began) < seconds:

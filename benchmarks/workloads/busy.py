@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
 from benchmarks.adapters import Step
-from benchmarks.store import Skip, Store
+from benchmarks.store import Store
 from benchmarks.tally import Tally
 
+_BURN = "burn"
 
-def run(store: Store, *, workers: int, seconds: float, tasks: int, processes: int = 0) -> dict[str, float]:
-    if processes:
-        raise Skip("the pool has no processes in this version")
-    store.fill(tasks + 1)
+
+def run(store: Store, *, workers: int, seconds: float, tasks: int) -> dict[str, float]:
+    store.fill(1, params=_BURN)
+    store.fill(tasks)
     tally = Tally(store.watch, tasks)
-    ended, burning = threading.Event(), threading.Lock()
 
     def job(params: Any, step: Step) -> None:
-        if burning.acquire(blocking=False):
-            while not ended.is_set():
+        if params == _BURN:
+            ends = time.perf_counter() + 1.5 * seconds + 0.5
+            while time.perf_counter() < ends:
                 pass
-            burning.release()
         else:
             tally.job(params, step)
 
     with store.open(workers=workers) as system, system.pool(workers, job):
-        try:
-            window = tally.window(seconds)
-        finally:
-            ended.set()
-            time.sleep(0)
+        window = tally.window(seconds)
     return {"rate": window.rate}

@@ -11,4 +11,4 @@ def run(store: Store, *, workers: int, seconds: float, tasks: int, steps: int = 
     tally = Tally(store.watch, tasks, steps=steps)
     with store.open(workers=workers) as system, system.pool(workers, tally.job):
         window = tally.window(seconds)
-    return {"rate": window.rate}
+    return {"rate": window.rate, "cpu": window.cpu / window.jobs}
