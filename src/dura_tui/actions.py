@@ -27,6 +27,8 @@ BUSY_TIMEOUT_MS: Final = 5_000
 
 DEFAULT_EXTENSION_SECS: Final = 120
 
+_TITLE_CELLS: Final = 60
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
@@ -48,8 +50,9 @@ class Target:
 
     @property
     def title(self) -> str:
-        """The task as the screens call it: its name and the end of its id."""
-        return f"{fmt.printable(self.name)} {fmt.short_id(self.task_id)}" if self.task_id else ""
+        """The task as the screens call it: its name, cut where it is long, and the end of its id."""
+        name = fmt.clip_middle(fmt.printable(self.name), _TITLE_CELLS)
+        return f"{name} {fmt.short_id(self.task_id)}" if self.task_id else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +193,7 @@ def _emit(engine: DurableEngine, order: Order, actor: str) -> str:
     emitted = engine.emit_event(
         event_name=order.event_name, payload=order.payload, actor=actor, reason=order.reason, seen_run_id=seen
     )
-    name = fmt.printable(order.event_name)
+    name = fmt.clip_middle(fmt.printable(order.event_name), _TITLE_CELLS)
     if not emitted.first:
         return f"{name} was already emitted: nothing changed"
     return f"emitted {name}: woke {fmt.plural(len(emitted.woken), 'run')}"

@@ -60,7 +60,7 @@ def clip_middle(text: str, width: int) -> str:
     if cell_len(text) <= width or width < 5:
         return clip(text, width)
     head = (width - 1) // 3
-    tail = text
+    tail = text[-4 * width :]  # Enough of it: few characters take no cell, and long texts are cut quickly.
     while cell_len(tail) > width - 1 - head:
         tail = tail[1:]
     return set_cell_size(text, head).rstrip() + _ELLIPSIS + tail

@@ -20,6 +20,7 @@ from textual.widgets import Button, Input, Static
 from dura.records import Snapshot, Want
 from dura_tui.actions import Order
 from dura_tui.widgets.cells import Cell, to_text
+from dura_tui.widgets.entry import Entry
 
 Result = TypeVar("Result")
 
@@ -105,7 +106,7 @@ class ConfirmDialog(Dialog[Order]):
         super().__init__()
         self.question = question
         self.order = order
-        self._reason = Input(
+        self._reason = Entry(
             placeholder="reason, kept with the audit entry (optional)", id="reason", compact=True
         )
         self._buttons = Buttons(question.verb)

@@ -18,11 +18,15 @@ from dura_tui import format as fmt
 from dura_tui.actions import Order, Target, order_for, parse_payload
 from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
+from dura_tui.widgets.entry import Entry
 
 _AWAITED: Final = 200
 _EVENTS: Final = 50
 _NAMES_SHOWN: Final = 4
 _WOKEN_SHOWN: Final = 4
+_NAME_CELLS: Final = 160
+_WAITER_CELLS: Final = 40
+"""What is longer is cut in its middle: a name must not push the buttons off the screen."""
 
 
 class _AwaitedNames(Suggester):
@@ -56,10 +60,10 @@ class EmitDialog(Dialog[Order]):
         self._emitted: tuple[EventRow, ...] = ()
         self._now: datetime | None = None
         self._suggester = _AwaitedNames()
-        self._event_line = Input(
+        self._event_line = Entry(
             self._name, placeholder="approved:ord_1", id="event", suggester=self._suggester, compact=True
         )
-        self._payload_line = Input(
+        self._payload_line = Entry(
             "null", placeholder='null, true, "text", {"by": "ann"}', id="payload", compact=True
         )
         self._names, self._error, self._preview = Static(), Static(), Static(id="emit-preview")
@@ -182,7 +186,10 @@ class EmitDialog(Dialog[Order]):
         if error or not self._name:
             return
         lines: list[Cell] = [
-            (("event    ", "bright_black"), (fmt.printable(self._name), "bold")),
+            (
+                ("event    ", "bright_black"),
+                (fmt.clip_middle(fmt.printable(self._name), _NAME_CELLS), "bold"),
+            ),
             (
                 ("payload  ", "bright_black"),
                 (fmt.clip(fmt.json_line(self._payload_line.value), 120), ""),
@@ -206,7 +213,7 @@ class EmitDialog(Dialog[Order]):
 def _waiter_line(waiter: Waiter) -> Cell:
     return (
         ("  ◆ ", "magenta"),
-        (fmt.printable(waiter.name), ""),
+        (fmt.clip_middle(fmt.printable(waiter.name), _WAITER_CELLS), ""),
         (f" {fmt.short_id(waiter.task_id)}", "bright_black"),
-        (f"  step {fmt.printable(waiter.step_name)}", "bright_black"),
+        (f"  step {fmt.clip_middle(fmt.printable(waiter.step_name), _WAITER_CELLS)}", "bright_black"),
     )

@@ -12,6 +12,7 @@ from dura_tui import format as fmt
 from dura_tui.actions import DEFAULT_EXTENSION_SECS, Order, Target, order_for
 from dura_tui.screens.dialog import Buttons, Dialog
 from dura_tui.widgets.cells import cell, to_text
+from dura_tui.widgets.entry import Entry
 
 _MOST_SECS = 7 * 24 * 3600
 
@@ -25,7 +26,7 @@ class ExtendDialog(Dialog[Order]):
         """Keep what was seen."""
         super().__init__()
         self._target = target
-        self._line = Input(str(DEFAULT_EXTENSION_SECS), id="seconds", compact=True)
+        self._line = Entry(str(DEFAULT_EXTENSION_SECS), id="seconds", compact=True)
         self._error = Static()
         self._buttons = Buttons("Extend")
 

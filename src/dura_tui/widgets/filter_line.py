@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
-from textual.widgets import Input
+
+from dura_tui.widgets.entry import Entry
 
 
-class FilterLine(Input):
+class FilterLine(Entry):
     """An input that Escape leaves; Enter submits it as any input."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "leave the filter")]
