@@ -5,6 +5,7 @@
     raises anything, SystemExit too     ──▶ the attempt fails, with type, message and traceback
     returns what JSON cannot hold       ──▶ the attempt fails
     Ctrl-C on the main thread           ──▶ given back, no attempt charged, and raised again
+    a child that it forked leaves it    ──▶ the child ends there; the run is its parent's to settle
 
 A run that is no longer the worker's (its lease ran out, it was cancelled) is dropped with a line in the log; nothing is
 written to it.
@@ -13,9 +14,12 @@ written to it.
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from dura.codec import encode
@@ -77,16 +81,17 @@ def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Set
     Raises:
         KeyboardInterrupt: Ctrl-C on the main thread; the run was given back.
     """
+    process = os.getpid()
     with holding(engine, task) as claim:
         try:
-            result = handler(engine, task)
-            if claim.parked:
+            result = _call(handler, engine, task, process)
+            if claim.ended:
                 _report_swallowed(claim)
                 return None
             text = encode(result, f"the result of run {task.run_id}")
             return Settlement(run_id=task.run_id, token=task.claim_token, result=text)
         except WorkflowSuspended:
-            if claim.parked:
+            if claim.ended:
                 logger.debug("%s: task %s is parked", task.name, task.task_id)
                 return None
             message = "the handler raised WorkflowSuspended but its run was not parked"
@@ -101,6 +106,32 @@ def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Set
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises costs its attempt, never the worker
             return _failed(claim, error)
+
+
+def _call(handler: Handler, engine: DurableEngine, task: ClaimedTask, process: int) -> Any:
+    """Call the handler. A child that it forked and that comes out of it ends here.
+
+    The child is a copy of the worker: it would settle its parent's run, and then go on claiming.
+    """
+    try:
+        return handler(engine, task)
+    finally:
+        if os.getpid() != process:
+            _end_child(sys.exc_info()[1])
+
+
+def _end_child(error: BaseException | None) -> None:
+    """End a forked process as Python ends one: with the code of its SystemExit, or with 1 and a traceback."""
+    code = 0
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif error is not None:
+        code = 1
+        traceback.print_exception(error)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    os._exit(code & 0xFF)
 
 
 def report_lost(task: ClaimedTask, error: Exception) -> None:
@@ -120,7 +151,7 @@ def _report_swallowed(claim: CurrentClaim) -> None:
 
 def _failed(claim: CurrentClaim, error: BaseException) -> Settlement | None:
     task = claim.task
-    if claim.parked:
+    if claim.ended:
         _report_swallowed(claim)
         return None
     if isinstance(error, NO_LONGER_OURS):
