@@ -34,7 +34,7 @@ format: $(STAMP)
 
 lint: $(STAMP) ## Lint and spelling
 	$(BIN)/ruff check .
-	$(BIN)/codespell src docs examples README.md CHANGELOG.md CONTRIBUTING.md
+	$(BIN)/codespell src docs examples README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md
 
 type: $(STAMP) ## Types (mypy strict)
 	$(BIN)/mypy

@@ -21,8 +21,8 @@ class CurrentClaim:
 
     engine: object
     task: ClaimedTask
-    parked: bool = False
-    """Whether a wait or sleep parked the run, which ended the claim."""
+    ended: bool = False
+    """Whether the handler's own call ended the claim: a wait or sleep that parked the run, or one that settled it."""
     signalled: bool = False
     """Whether `WorkflowSuspended` was raised to say so."""
 

@@ -190,7 +190,7 @@ def test_a_stale_context_changes_nothing(
             error = refusal(call, engine, task, {})
         assert type(error) is FATES[fate][1], call
         assert dump(path) == before, call
-        assert not current.parked, call
+        assert not current.ended, call
 
 
 @pytest.mark.parametrize("token", [0, -1, 2, 10**6])

@@ -147,4 +147,4 @@ def test_the_signal_marks_the_current_claim(engine: DurableEngine) -> None:
     with holding(engine, task) as current:
         with pytest.raises(WorkflowSuspended):
             engine.sleep(run_id=task.run_id, task_id=task.task_id, step_name="nap", seconds=1)
-        assert (current.parked, current.signalled) == (True, True)
+        assert (current.ended, current.signalled) == (True, True)

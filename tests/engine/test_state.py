@@ -182,7 +182,7 @@ def test_a_wait_inside_an_update_is_refused_since_its_parking_would_be_undone(
             with pytest.raises(InvalidRunState, match="update_state"):
                 engine.update_state(namespace="n", key="k", fn=fn)
             assert dump(path) == before
-            assert not current.parked, "the worker would leave a running run alone"
+            assert not current.ended, "the worker would leave a running run alone"
 
 
 def test_the_clock_is_read_anew_for_each_nested_call(

@@ -231,7 +231,7 @@ def test_wait_for_event_raises_the_signal_and_marks_the_claim(engine: DurableEng
     with holding(engine, task) as current:
         with pytest.raises(WorkflowSuspended):
             engine.wait_for_event(run_id=task.run_id, task_id=task.task_id, step_name="s", event_name="e")
-        assert (current.parked, current.signalled) == (True, True)
+        assert (current.ended, current.signalled) == (True, True)
     engine.emit_event(event_name="e", payload=1)
     again = claim(engine)
     with holding(engine, again) as current:
@@ -239,7 +239,7 @@ def test_wait_for_event_raises_the_signal_and_marks_the_claim(engine: DurableEng
             engine.wait_for_event(run_id=again.run_id, task_id=again.task_id, step_name="s", event_name="e")
             == 1
         )
-        assert (current.parked, current.signalled) == (False, False)
+        assert (current.ended, current.signalled) == (False, False)
 
 
 def test_the_signal_is_no_exception_that_a_handler_would_catch() -> None:

@@ -319,3 +319,10 @@ def test_a_store_whose_tables_are_gone_is_named(path: Path) -> None:
     with pytest.raises(StoreError, match=r"store\.db"):
         engine.spawn_task(name="job", params=None)
     engine.close()
+
+
+def test_an_sqlite_library_that_is_too_old_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 34, 1))
+    with pytest.raises(StoreError, match=r"dura needs 3\.37\.0 or newer"):
+        DurableEngine(path)
+    assert not path.exists()

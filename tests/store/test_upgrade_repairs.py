@@ -60,6 +60,21 @@ CASES: dict[str, tuple[list[str], list[str], Callable[[Path], object], object]] 
         lambda path: rows(path, "SELECT namespace, value FROM state WHERE key = 'k' ORDER BY 1"),
         [("durable", "6"), ("was.dura.mine", "5")],
     ),
+    "an event whose name is ours now": (
+        ["INSERT INTO events VALUES ('dura.sleep', 'null', '2026')"],
+        ["renamed 1 event(s)"],
+        lambda path: rows(path, "SELECT event_name FROM events WHERE event_name LIKE '%dura.%'"),
+        [("was.dura.sleep",)],
+    ),
+    "a run that waits for an event whose name is ours now": (
+        [
+            "UPDATE waits SET event_name = 'dura.mine' WHERE event_name = 'approved:waiting-with-timeout'",
+            "UPDATE runs SET wake_event = 'dura.mine' WHERE wake_event = 'approved:waiting-with-timeout'",
+        ],
+        ["removed 1 wait(s) for events that begin with 'dura.'", "made 1 sleeping run(s) pending"],
+        lambda path: rows(path, "SELECT * FROM waits WHERE event_name LIKE 'dura.%'"),
+        [],
+    ),
     "a run whose task is gone": (
         [RUN + "('orphan', 'gone', 1, 'pending', '2026')"],
         ["removed 1 run(s) of tasks that are gone"],

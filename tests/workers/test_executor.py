@@ -266,3 +266,34 @@ def test_a_failed_attempt_is_retried_after_its_strategy(engine: DurableEngine, c
     assert again.attempt == 2
     process_task(engine, handlers={"job": lambda *_: 1 / 0}, task=again)
     assert engine.get_task(task.task_id).state == "failed"
+
+
+def test_a_handler_may_settle_its_own_run_without_a_warning(
+    engine: DurableEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = claimed(engine)
+
+    def handler(engine: DurableEngine, task: ClaimedTask) -> None:
+        engine.fail_run(run_id=task.run_id, reason={"type": "Hopeless"}, retryable=False)
+
+    with caplog.at_level(logging.WARNING, "dura.workers"):
+        process_task(engine, handlers={"job": handler}, task=task)
+    info = engine.get_task(task.task_id)
+    assert (info.state, info.failure_reason) == ("failed", {"type": "Hopeless"})
+    assert caplog.text == ""
+
+
+def test_a_settling_that_is_rolled_back_leaves_the_run_to_the_worker(engine: DurableEngine) -> None:
+    task = claimed(engine, max_attempts=1)
+
+    def handler(engine: DurableEngine, task: ClaimedTask) -> str:
+        def settle_and_fail(value: object) -> None:
+            engine.complete_run(run_id=task.run_id)
+            raise LookupError
+
+        with contextlib.suppress(LookupError):
+            engine.update_state(namespace="n", key="k", fn=settle_and_fail)
+        return "done by the worker"
+
+    process_task(engine, handlers={"job": handler}, task=task)
+    assert engine.get_task(task.task_id).result == "done by the worker"

@@ -100,3 +100,9 @@ class OpenedStore:
     def _claim_on(self, run_id: str) -> CurrentClaim | None:
         claim = current_claim(self)
         return claim if claim is not None and claim.task.run_id == run_id else None
+
+    def _end_claim(self, run_id: str) -> None:
+        """Note that the current claim was ended by its handler's own call, if it is the run's and is committed."""
+        claim = self._claim_on(run_id)
+        if claim is not None and not self.database.inside():
+            claim.ended = True

@@ -179,9 +179,8 @@ class StepCalls(OpenedStore):
             timeout_seconds=timeout_secs,
         )
         outcome = self.database.write(lambda tx: events.wait(tx, wanted))
-        claim = self._claim_on(run_id)
-        if outcome is None and claim is not None:
-            claim.parked = True
+        if outcome is None:
+            self._end_claim(run_id)
         return outcome
 
     def _require_outside(self, task_id: str, step_name: str) -> None:

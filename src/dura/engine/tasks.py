@@ -191,6 +191,7 @@ class TaskCalls(OpenedStore):
         text = encode(result, f"the result of run {run_id}")
         token = self._token(run_id, claim_token)
         self.database.write(lambda tx: settle.complete(tx, run_id, token, text))
+        self._end_claim(run_id)
 
     def fail_run(
         self, *, run_id: str, reason: dict[str, Any], retryable: bool = True, claim_token: int | None = None
@@ -211,6 +212,7 @@ class TaskCalls(OpenedStore):
         text = encode(reason, f"the failure reason of run {run_id}")
         token = self._token(run_id, claim_token)
         self.database.write(lambda tx: settle.fail(tx, run_id, token, text, retryable=retryable))
+        self._end_claim(run_id)
 
     def give_back_run(self, *, run_id: str, claim_token: int | None = None) -> None:
         """End the claim without having worked: the run is due now, and no attempt is charged.
@@ -221,6 +223,7 @@ class TaskCalls(OpenedStore):
         """
         token = self._token(run_id, claim_token)
         self.database.write(lambda tx: settle.give_back(tx, run_id, token))
+        self._end_claim(run_id)
 
     def defer_run(self, *, run_id: str, claim_token: int | None = None) -> float:
         """Leave the run to other workers for a while: this one has no handler of its name.
@@ -235,7 +238,9 @@ class TaskCalls(OpenedStore):
             TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
         """
         token = self._token(run_id, claim_token)
-        return self.database.write(lambda tx: settle.defer(tx, run_id, token))
+        delay = self.database.write(lambda tx: settle.defer(tx, run_id, token))
+        self._end_claim(run_id)
+        return delay
 
 
 def _spec(

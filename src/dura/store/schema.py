@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from typing import Final
 
 from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade, StoreNotFound
 from dura.store.connections import Transaction, connect
@@ -12,6 +13,9 @@ from dura.store.faults import faults_named
 from dura.store.kinds import APPLICATION_ID, VERSION, Kind, recognise, refuse
 from dura.store.scripts import statements
 from dura.store.upgrade import upgrade_1_3_0
+
+_OLDEST_SQLITE: Final = (3, 37, 0)
+"""The first that has STRICT tables."""
 
 
 def prepare(database: Database, *, busy_timeout_ms: int, create: bool, upgrade: bool) -> tuple[str, ...]:
@@ -30,6 +34,7 @@ def prepare(database: Database, *, busy_timeout_ms: int, create: bool, upgrade: 
         StoreError: The file cannot be used; each subclass says why.
     """
     path = database.path
+    _check_library(path)
     _check_path(path, create=create)
     if create:
         _make_file(path)
@@ -85,6 +90,16 @@ def label(tx: Transaction) -> None:
     if header == [0, 0]:
         tx.execute(f"PRAGMA application_id={APPLICATION_ID}")
         tx.execute(f"PRAGMA user_version={VERSION}")
+
+
+def _check_library(path: str) -> None:
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        needed = ".".join(map(str, _OLDEST_SQLITE))
+        raise StoreError(
+            f"{path}: this Python comes with SQLite {sqlite3.sqlite_version}, and dura needs {needed} or newer. "
+            "Use a newer Python or SQLite library.",
+            path=path,
+        )
 
 
 def _check_path(path: str, *, create: bool) -> None:

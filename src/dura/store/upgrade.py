@@ -37,6 +37,14 @@ _REPAIRS: Final = (
         "UPDATE state SET namespace = 'was.' || namespace WHERE namespace >= 'dura.' AND namespace < 'dura/'",
     ),
     (
+        "renamed {n} event(s) that begin with 'dura.', which are the engine's own now: look for 'was.dura.'",
+        "UPDATE events SET event_name = 'was.' || event_name WHERE event_name >= 'dura.' AND event_name < 'dura/'",
+    ),
+    (
+        "removed {n} wait(s) for events that begin with 'dura.': rename them in the handlers, which run again",
+        "DELETE FROM waits WHERE event_name >= 'dura.' AND event_name < 'dura/'",
+    ),
+    (
         "removed {n} run(s) of tasks that are gone",
         "DELETE FROM runs WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.task_id = runs.task_id)",
     ),

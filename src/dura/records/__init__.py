@@ -1,0 +1,51 @@
+"""What the engine and the monitor hand out: frozen rows, no behaviour beyond facts derived from their own fields."""
+
+from __future__ import annotations
+
+from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
+from dura.records.look import Snapshot, TaskPage, TaskQuery, Want
+from dura.records.rows import (
+    AttemptRow,
+    AwaitedEvent,
+    CheckpointRow,
+    CountRow,
+    EventRow,
+    Lease,
+    NamespaceRow,
+    Sleeper,
+    StateRow,
+    StoreFile,
+    TaskDetail,
+    TaskRow,
+    Throughput,
+    Waiter,
+    WorkerRow,
+)
+
+__all__ = [
+    "AttemptRow",
+    "AwaitedEvent",
+    "CheckpointRow",
+    "ClaimedTask",
+    "CountRow",
+    "Emitted",
+    "EventRow",
+    "FailureInfo",
+    "Finding",
+    "Lease",
+    "NamespaceRow",
+    "Sleeper",
+    "Snapshot",
+    "StateRow",
+    "StoreFile",
+    "TaskDetail",
+    "TaskInfo",
+    "TaskPage",
+    "TaskQuery",
+    "TaskRef",
+    "TaskRow",
+    "Throughput",
+    "Waiter",
+    "Want",
+    "WorkerRow",
+]

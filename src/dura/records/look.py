@@ -1,0 +1,117 @@
+"""A look at a store: what is wanted, and the consistent snapshot that answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dura.records.calls import FailureInfo
+from dura.records.rows import (
+    AwaitedEvent,
+    CountRow,
+    EventRow,
+    Lease,
+    NamespaceRow,
+    Sleeper,
+    StateRow,
+    StoreFile,
+    TaskDetail,
+    TaskRow,
+    Throughput,
+    WorkerRow,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskQuery:
+    """Which tasks a list shows, in which order, and where its page begins."""
+
+    state: str | None = None
+    name: str | None = None
+    """Exact, or a pattern with `*`."""
+    queue: str | None = None
+    text: str | None = None
+    """A part of the id, of the idempotency key or of the parameters."""
+    sort: str = "newest"
+    """`newest`, `oldest`, `due`, `priority`, `attempts` or `name`."""
+    limit: int = 200
+    after: str | None = None
+    """The `next_page` of the page before."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskPage:
+    """A page of a task list."""
+
+    query: TaskQuery
+    tasks: tuple[TaskRow, ...]
+    next_page: str | None
+    """Where the next page begins; None on the last."""
+    truncated: bool = False
+    """Whether the search ended before it had looked everywhere: it ran out of its time (the next page goes on from
+    there), or no index gives the order and only the newest tasks that match were sorted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Want:
+    """Which parts a snapshot should hold. What is not asked for costs nothing."""
+
+    leases: int = 0
+    """How many rows at most; 0 for none. The same for the others."""
+    sleepers: int = 0
+    awaited: int = 0
+    events: int = 0
+    events_like: str | None = None
+    """A part of the event name."""
+    failures: int = 0
+    workers: bool = False
+    throughput: bool = False
+    tasks: TaskQuery | None = None
+    task_id: str | None = None
+    namespaces: bool = False
+    namespace: str | None = None
+    """Whose keys to list."""
+    state_keys: int = 500
+    state_key: str | None = None
+    """Only this key of the namespace, its value in full."""
+    audit: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """One consistent look at a store: every part was read in one transaction."""
+
+    taken_at: datetime
+    """The engine's clock at the read."""
+    file: StoreFile
+    counts: tuple[CountRow, ...]
+    counts_exact: bool
+    """False when counting ran out of its time (a large 1.3.0 file): the counts are a lower bound."""
+    ready: int
+    """Runs claimable now."""
+    oldest_due: datetime | None
+    """Since when the longest-waiting claimable run could have been claimed."""
+    leases: tuple[Lease, ...] = ()
+    sleepers: tuple[Sleeper, ...] = ()
+    awaited: tuple[AwaitedEvent, ...] = ()
+    events: tuple[EventRow, ...] = ()
+    failures: tuple[FailureInfo, ...] = ()
+    workers: tuple[WorkerRow, ...] = ()
+    throughput: Throughput | None = None
+    tasks: TaskPage | None = None
+    task: TaskDetail | None = None
+    """None also when the task asked for is not in the store."""
+    namespaces: tuple[NamespaceRow, ...] = ()
+    state: tuple[StateRow, ...] = ()
+    audit: tuple[StateRow, ...] = ()
+    truncated: tuple[str, ...] = ()
+    """The parts, by field name, that ran out of their time and hold less than there is."""
+    read_seconds: float = field(default=0.0, compare=False)
+    """How long the read took."""
+
+    def totals(self) -> dict[str, int]:
+        """Tasks by state, over all queues and names."""
+        totals: dict[str, int] = {}
+        for row in self.counts:
+            totals[row.state] = totals.get(row.state, 0) + row.count
+        return totals
