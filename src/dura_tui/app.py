@@ -97,6 +97,11 @@ class DuraApp(App[None]):
         self._feed.want(self._want())
         self._feed.start()
         self.set_interval(_TICK_SECONDS, self.tick)
+        self.app_resume_signal.subscribe(self.main, self._resumed)
+
+    def _resumed(self, _: App[object]) -> None:
+        # The terminal was the shell's meanwhile: nothing of what was drawn is there any more.
+        self.refresh(layout=True)
 
     def on_unmount(self) -> None:
         """Stop reading."""

@@ -88,3 +88,12 @@ def test_a_termination_signal_gives_the_terminal_back(terminal: Terminal) -> Non
     terminal.process.send_signal(signal.SIGTERM)
     assert terminal.process.wait(20) == 0
     wait_until(lambda: b"\x1b[?1049l" in terminal.output)
+
+
+def test_a_monitor_that_was_stopped_draws_the_whole_screen_when_it_goes_on(terminal: Terminal) -> None:
+    terminal.process.send_signal(signal.SIGTSTP)
+    wait_until(lambda: b"\x1b[?1049l" in terminal.output)
+    before = len(terminal.output)
+    terminal.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: b"Overview" in terminal.output[before:])
+    wait_until(lambda: b"throughput" in terminal.output[before:])
