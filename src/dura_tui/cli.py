@@ -1,6 +1,7 @@
 """The command `dura-tui`: its arguments, and which of its three forms runs: the monitor, one look, or the demo.
 
-Exit codes: 0 for a good end, 1 for a file that cannot be read, 2 for wrong arguments, 129 for a terminal that hung up.
+Exit codes: 0 for a good end, 1 for a file that cannot be read or output that cannot be written, 2 for wrong arguments,
+129 for a terminal that hung up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import Final
+from io import TextIOWrapper
+from typing import Final, TextIO
 
 from dura.errors import StoreBusy, StoreError
 from dura.monitor import Monitor
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.demo:
             return _demo(options)
-        if options.once or options.json or not (sys.stdout.isatty() and sys.stdin.isatty()):
+        if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
             return _once(options)
         _check_readable(options.path)
         return _monitor(options.path, options)
@@ -44,8 +46,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         # Whoever read our output has left. Nothing more can be said to them, not even by the interpreter's last flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 1
+    except OSError as error:
+        _drop_output()
+        print(f"dura-tui: {printable(str(error))}: nothing more was written", file=sys.stderr)
+        return 1
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person is there; a stream that was closed before we began is None."""
+    return stream is not None and stream.isatty()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -118,6 +133,12 @@ def _once(options: argparse.Namespace) -> int:
 
     from dura_tui import once
 
+    if sys.stdout is None:
+        print("dura-tui: standard output is closed: there is nowhere to print to", file=sys.stderr)
+        return 1
+    if isinstance(sys.stdout, TextIOWrapper):
+        # What the terminal's or the locale's encoding lacks is written as an escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
     with Monitor(options.path) as monitor:
         snapshot = monitor.snapshot(once.WANT)
     if options.json:
@@ -135,7 +156,7 @@ def _demo(options: argparse.Namespace) -> int:
     print("Making the demo store …", file=sys.stderr)
     with DemoStore() as demo:
         options.path = demo.path
-        if options.once or options.json or not (sys.stdout.isatty() and sys.stdin.isatty()):
+        if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
             code = _once(options)
         else:
             code = _monitor(demo.path, options, last_act=demo.close)

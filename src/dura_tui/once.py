@@ -150,7 +150,8 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
 
 def _summary(snapshot: Snapshot) -> Iterable[Cell]:
     file = snapshot.file
-    size = f"{fmt.size(file.size)}, wal {fmt.size(file.wal_size)}, written by dura {file.origin}"
+    writer = "dura" if file.origin == "dura" else f"dura {file.origin}"
+    size = f"{fmt.size(file.size)}, wal {fmt.size(file.wal_size)}, written by {writer}"
     yield ((fmt.printable(file.path), "bold"), (f"   {size}", ""))
     ready = f"{fmt.plural(snapshot.ready, 'run')} ready"
     if snapshot.ready and snapshot.oldest_due:

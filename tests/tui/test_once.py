@@ -126,3 +126,42 @@ def test_the_demo_says_where_its_store_was_and_removes_it() -> None:
     assert "it has been removed" in done.stderr
     assert path in done.stdout
     assert not Path(path).parent.exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+@pytest.mark.parametrize("form", ["--once", "--json"])
+def test_output_that_cannot_be_written_is_one_line_of_trouble(path: Path, shop: Shop, form: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dura_tui", str(path), form],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("dura-tui: ")
+    assert "No space left" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_streams_that_were_closed_before_it_began_are_no_traceback(
+    path: Path, shop: Shop, closed: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -m dura_tui "$1" {closed}', sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (0 if closed == "<&-" else 1)
+
+
+def test_an_encoding_without_the_signs_gets_escapes(path: Path, shop: Shop) -> None:
+    done = run(str(path), "--once", COLUMNS="160", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "charge_order" in done.stdout
