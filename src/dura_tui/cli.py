@@ -1,7 +1,7 @@
 """The command `dura-tui`: its arguments, and which of its three forms runs: the monitor, one look, or the demo.
 
 Exit codes: 0 for a good end, 1 for a file that cannot be read or output that cannot be written, 2 for wrong arguments,
-129 for a terminal that hung up.
+129 for a terminal that hung up, 130 for an interrupt before there was anything to show.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dura_tui.format import printable
 _LEAST_REFRESH: Final = 0.1
 _MOST_REFRESH: Final = 3600.0
 DEFAULT_REFRESH: Final = 1.0
+_INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _once(options)
         _check_readable(options.path)
         return _monitor(options.path, options)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except StoreError as error:
         print(f"dura-tui: {printable(str(error))}", file=sys.stderr)
         return 1
@@ -154,6 +157,9 @@ def _demo(options: argparse.Namespace) -> int:
     from dura_tui.demo import DemoStore
 
     print("Making the demo store …", file=sys.stderr)
+    # Whoever ends us while it is being made wants no folder left behind either.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     with DemoStore() as demo:
         options.path = demo.path
         if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):

@@ -338,3 +338,23 @@ def test_photo_that_kills_every_worker_fails_as_a_poison_run(path: Path) -> None
     assert (failure.attempt, failure.failure_reason["type"]) == (1, "PoisonRun")
     assert engine.check() == ()
     engine.close()
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_demo_that_is_ended_while_it_is_being_made_leaves_nothing_behind(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dura_tui", "--demo", "--once"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: any(tmp_path.glob("dura-demo-*/shop.db")))
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []
