@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conftest import wait_until
+from conftest import plain, wait_until
 from dura import ClaimedTask, DurableEngine, Heartbeat, InvalidValue, run_worker, run_workers
 from dura.monitor import Monitor
 from dura.records import Want
@@ -300,6 +300,34 @@ def test_a_pool_survives_a_store_that_is_locked_for_a_while(
     holder.join(20)
     wait_until(lambda: state_of(store, task.task_id) == "completed")
     running.end()
+    store.close()
+
+
+def test_a_drain_waits_for_a_locked_store_to_settle_what_a_handler_has_done(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = DurableEngine(path, busy_timeout_ms=20)
+    task = store.spawn_task(name="job", params=None)
+    began, may_end = threading.Event(), threading.Event()
+
+    def handler(*_: object) -> str:
+        began.set()
+        assert may_end.wait(20)
+        return "charged"
+
+    running = Pool(store, {"job": handler}, worker_count=1, poll_interval=0.05)
+    assert began.wait(20)
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        may_end.set()
+        wait_until(lambda: "is locked" in caplog.text)
+        running.stop.set()
+        seen = caplog.text.count("is locked")
+        # The worker that would not wait ends now; the one that does asks again and again.
+        wait_until(lambda: caplog.text.count("is locked") > seen + 2 or not running.thread.is_alive())
+        other.execute("ROLLBACK")
+    running.end()
+    assert store.get_task(task.task_id).result == "charged"
     store.close()
 
 

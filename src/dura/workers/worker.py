@@ -6,13 +6,14 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dura.checks import name, names, seconds
 from dura.engine import DurableEngine
-from dura.errors import EngineError
+from dura.errors import EngineError, StoreBusy
 from dura.health import Heartbeat
 from dura.records import ClaimedTask
 from dura.store.claim import Claim
@@ -24,6 +25,9 @@ logger = logging.getLogger("dura.workers")
 
 _SHORTEST_WAIT: Final = 0.001
 """Seconds; a due time that has just passed must not make an idle worker spin."""
+
+_BUSY_PAUSE: Final = 0.05
+"""Seconds before a draining worker asks for the lock again; its busy timeout may be zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +73,14 @@ class Worker:
                         wakeup.signal()
                     elif not terms.stop_event.is_set():
                         wakeup.wait(self._idle_seconds())
-                except Exception:
+                except Exception as error:
                     # A store that cannot be read or written now may be so later; the pool must not shrink meanwhile.
                     logger.exception("worker %s met an error and goes on", self.worker_id)
                     if terms.stop_event.wait(terms.poll_interval):
-                        return
+                        # A drain waits for a lock too: what a handler has done would be done again after the lease.
+                        if self._settlement is None or not isinstance(error, StoreBusy):
+                            return
+                        time.sleep(_BUSY_PAUSE)
         finally:
             terms.engine.close()
             logger.info("worker %s stopped", self.worker_id)
