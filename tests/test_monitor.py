@@ -217,6 +217,32 @@ def test_more_waiters_of_one_event_than_are_shown_are_counted(
     assert (event.waiter_count, len(event.waiters)) == (60, 50)
 
 
+def test_one_event_is_found_by_its_exact_name_however_many_others_there_are(
+    engine: DurableEngine, monitor: Monitor
+) -> None:
+    for number in range(3):
+        park(engine, started(engine, name=f"task{number}"), f"approved:{number}", timeout=50 + number)
+    engine.emit_event(event_name="shipped", payload=1)
+    engine.emit_event(event_name="shipped:2", payload=2)
+    waited = monitor.snapshot(Want(awaited=1, event="approved:2"))
+    assert [event.event_name for event in waited.awaited] == ["approved:0"]
+    assert waited.event is None
+    assert waited.event_waits is not None
+    assert [waiter.name for waiter in waited.event_waits.waiters] == ["task2"]
+    emitted = monitor.snapshot(Want(events=1, event="shipped"))
+    assert emitted.event is not None
+    assert (emitted.event.payload, emitted.event_waits) == ("1", None)
+    assert monitor.snapshot(Want(event="SHIPPED")).event is None
+
+
+def test_awaited_events_are_found_by_a_part_of_their_name(engine: DurableEngine, monitor: Monitor) -> None:
+    for number in range(3):
+        park(engine, started(engine), f"approved:{number}", timeout=50 + number)
+    for part, found in (("D:2", ["approved:2"]), ("approved", ["approved:0"]), ("_", [])):
+        awaited = monitor.snapshot(Want(awaited=1, events_like=part)).awaited
+        assert [event.event_name for event in awaited] == found
+
+
 def test_events_are_listed_latest_first_and_found_by_a_part_of_their_name(
     engine: DurableEngine, monitor: Monitor, clock: ManualClock
 ) -> None:

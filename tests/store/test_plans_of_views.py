@@ -196,7 +196,7 @@ def test_awaited_events_and_a_task_walk_through_no_whole_table(store: Path, cloc
     with sqlite3.connect(store) as connection:
         task_id = connection.execute("SELECT task_id FROM waits").fetchone()[0]
     connection.close()
-    assert scans(plans(store, clock, wanted(Want(awaited=5, task_id=task_id)))) == []
+    assert scans(plans(store, clock, wanted(Want(awaited=5, event="approved", task_id=task_id)))) == []
 
 
 def test_waits_of_a_run_are_found_by_the_run(store: Path, clock: ManualClock) -> None:

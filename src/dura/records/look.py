@@ -62,7 +62,9 @@ class Want:
     awaited: int = 0
     events: int = 0
     events_like: str | None = None
-    """A part of the event name."""
+    """A part of the name, of emitted and of awaited events."""
+    event: str | None = None
+    """The event of exactly this name: who waits for it, and what was emitted."""
     failures: int = 0
     workers: bool = False
     throughput: bool = False
@@ -95,6 +97,10 @@ class Snapshot:
     sleepers: tuple[Sleeper, ...] = ()
     awaited: tuple[AwaitedEvent, ...] = ()
     events: tuple[EventRow, ...] = ()
+    event: EventRow | None = None
+    """The event asked for; None also when it was not emitted."""
+    event_waits: AwaitedEvent | None = None
+    """Who waits for the event asked for; None also when nobody does."""
     failures: tuple[FailureInfo, ...] = ()
     workers: tuple[WorkerRow, ...] = ()
     throughput: Throughput | None = None

@@ -21,7 +21,6 @@ from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.entry import Entry
 
 _AWAITED: Final = 200
-_EVENTS: Final = 50
 _NAMES_SHOWN: Final = 4
 _WOKEN_SHOWN: Final = 4
 _NAME_CELLS: Final = 160
@@ -57,7 +56,11 @@ class EmitDialog(Dialog[Order]):
         self._target = target
         self._name = target.event_name or ""
         self._awaited: tuple[AwaitedEvent, ...] = ()
-        self._emitted: tuple[EventRow, ...] = ()
+        self._emitted: EventRow | None = None
+        self._waited_for: AwaitedEvent | None = None
+        self._read_for: str | None = None
+        """The name that the last two are about."""
+        self._asking = False
         self._now: datetime | None = None
         self._suggester = _AwaitedNames()
         self._event_line = Entry(
@@ -87,22 +90,20 @@ class EmitDialog(Dialog[Order]):
 
     def wants(self, want: Want) -> Want:
         """Who waits for what, and whether this name was emitted before."""
-        return replace(
-            want, awaited=_AWAITED, events=max(want.events, _EVENTS), events_like=self._name or None
-        )
+        return replace(want, awaited=_AWAITED, event=self._name or None)
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Draw the preview afresh."""
         self._now = now
-        self._awaited, self._emitted = snapshot.awaited, snapshot.events
+        self._awaited = snapshot.awaited
+        self._emitted, self._waited_for = snapshot.event, snapshot.event_waits
+        self._read_for = None if "event" in snapshot.truncated else self._name
         self._suggester.names = tuple(event.event_name for event in snapshot.awaited)
         self._redraw()
+        if self._asking:
+            self._ask()
 
     # --- what is known -----------------------------------------------------------------------------------------------
-
-    def _waiters(self) -> tuple[AwaitedEvent | None, tuple[Waiter, ...]]:
-        event = next((event for event in self._awaited if event.event_name == self._name), None)
-        return event, tuple(waiter for waiter in event.waiters if waiter.waiting) if event else ()
 
     def _payload(self) -> tuple[Any, str]:
         try:
@@ -113,28 +114,16 @@ class EmitDialog(Dialog[Order]):
     def _preview_lines(self) -> list[Cell]:
         if not self._name:
             return [cell("Give the event a name.", "bright_black")]
-        before = next((event for event in self._emitted if event.event_name == self._name), None)
+        if self._read_for != self._name:
+            return [cell("Looking who waits for it …", "bright_black")]
+        before = self._emitted
         if before is not None:
             when = f"{fmt.ago(before.emitted_at, self._now)} ago" if self._now else ""
             return [
                 cell(f"! Already emitted {when}, with {fmt.json_line(before.payload, 60)}.", "bold yellow"),
                 cell("  The first write wins: emitting it again changes nothing.", "yellow"),
             ]
-        event, waiters = self._waiters()
-        if event is None:
-            return [
-                cell("No run waits for it now.", "yellow"),
-                cell("A run that waits for it later goes on at once.", "bright_black"),
-            ]
-        lines: list[Cell] = [
-            (("Wakes ", ""), (fmt.plural(event.waiter_count, "run"), "bold green"), (":", ""))
-        ]
-        lines += [_waiter_line(waiter) for waiter in waiters[:_WOKEN_SHOWN]]
-        if event.waiter_count > _WOKEN_SHOWN:
-            lines.append(
-                cell(f"  … and {fmt.number(event.waiter_count - _WOKEN_SHOWN)} more", "bright_black")
-            )
-        return lines
+        return _wakes(self._waited_for, self._now)
 
     def _matching_names(self) -> list[str]:
         part = (self._name or "").lower()
@@ -171,7 +160,7 @@ class EmitDialog(Dialog[Order]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        self._name = self._event_line.value
+        self._name, self._asking = self._event_line.value, False
         self._redraw()
         self.post_message(Dialog.WantChanged())
 
@@ -184,6 +173,10 @@ class EmitDialog(Dialog[Order]):
     def _ask(self) -> None:
         payload, error = self._payload()
         if error or not self._name:
+            return
+        # Nobody confirms what they cannot see: with the name just typed, the answer is a moment away.
+        self._asking = self._read_for != self._name
+        if self._asking:
             return
         lines: list[Cell] = [
             (
@@ -208,6 +201,30 @@ class EmitDialog(Dialog[Order]):
     @on(Button.Pressed, "#no")
     def _pressed_no(self) -> None:
         self.action_leave()
+
+
+def _wakes(event: AwaitedEvent | None, now: datetime | None) -> list[Cell]:
+    """What emitting the event does to those that wait for it; one whose deadline is past times out whatever comes."""
+    waiters = event.waiters if event else ()
+    late = [waiter for waiter in waiters if now and waiter.timeout_at and waiter.timeout_at <= now]
+    count = event.waiter_count - len(late) if event else 0
+    too_late = [
+        cell(f"{fmt.plural(len(late), 'run')} waited until a deadline that is past: too late.", "yellow")
+    ] * bool(late)
+    if not count:
+        return [
+            *too_late,
+            cell("No run waits for it now." if not late else "No other run waits for it now.", "yellow"),
+            cell("A run that waits for it later goes on at once.", "bright_black"),
+        ]
+    shown = [waiter for waiter in waiters if waiter not in late][:_WOKEN_SHOWN]
+    more = [cell(f"  … and {fmt.number(count - len(shown))} more", "bright_black")] * (count > len(shown))
+    return [
+        (("Wakes ", ""), (fmt.plural(count, "run"), "bold green"), (":", "")),
+        *map(_waiter_line, shown),
+        *more,
+        *too_late,
+    ]
 
 
 def _waiter_line(waiter: Waiter) -> Cell:

@@ -29,14 +29,24 @@ def events(look: Look, limit: int, part: str | None) -> tuple[EventRow, ...]:
         """,
         (VALUE_LIMIT + 1, 2**63 - 1, None if part is None else like(part), limit),
     )
-    return tuple(
-        EventRow(
-            event_name=row["event_name"],
-            payload=shown_or_none(row["payload"]),
-            emitted_at=moment_of(row["emitted_at"]),
-            emitted_by=row["emitted_by"],
-        )
-        for row in rows
+    return tuple(map(_event, rows))
+
+
+def event(look: Look, name: str) -> EventRow | None:
+    """The emitted event of exactly this name; None if there is none."""
+    row = look.first(
+        "SELECT event_name, substr(payload, 1, ?) AS payload, emitted_at, emitted_by FROM events WHERE event_name = ?",
+        (VALUE_LIMIT + 1, name),
+    )
+    return _event(row) if row else None
+
+
+def _event(row: sqlite3.Row) -> EventRow:
+    return EventRow(
+        event_name=row["event_name"],
+        payload=shown_or_none(row["payload"]),
+        emitted_at=moment_of(row["emitted_at"]),
+        emitted_by=row["emitted_by"],
     )
 
 

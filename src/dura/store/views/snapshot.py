@@ -7,13 +7,13 @@ from dura.store.reading import Source
 from dura.store.views.counts import counts, oldest_due, ready
 from dura.store.views.failures import failures
 from dura.store.views.look import Look
-from dura.store.views.memory import audit, events, keys, namespaces, one_key
+from dura.store.views.memory import audit, event, events, keys, namespaces, one_key
 from dura.store.views.progress import Progress
 from dura.store.views.runs import leases, sleepers
 from dura.store.views.taskdetail import task_detail
 from dura.store.views.tasklist import task_page
 from dura.store.views.throughput import throughput
-from dura.store.views.waits import awaited
+from dura.store.views.waits import awaited, waits_for
 from dura.store.views.workers import workers
 
 
@@ -32,9 +32,12 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
     with look.part("sleepers"):
         asleep = sleepers(look, want.sleepers) if want.sleepers else ()
     with look.part("awaited"):
-        waited_for = awaited(look, want.awaited) if want.awaited else ()
+        waited_for = awaited(look, want.awaited, want.events_like) if want.awaited else ()
     with look.part("events"):
         emitted = events(look, want.events, want.events_like) if want.events else ()
+    with look.part("event"):
+        named = event(look, want.event) if want.event is not None else None
+        named_waits = waits_for(look, want.event) if want.event is not None else None
     with look.part("failures"):
         failed = failures(look, want.failures) if want.failures else ()
     with look.part("workers"):
@@ -69,6 +72,8 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         sleepers=asleep,
         awaited=waited_for,
         events=emitted,
+        event=named,
+        event_waits=named_waits,
         failures=failed,
         workers=working,
         throughput=settled,

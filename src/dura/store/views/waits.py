@@ -7,7 +7,7 @@ from typing import Final
 
 from dura.records import AwaitedEvent, Waiter
 from dura.store.events import SLEEP_EVENT
-from dura.store.views.look import Look, moment_of
+from dura.store.views.look import Look, like, moment_of
 
 _CANDIDATES: Final = 2_000
 """Sleeping runs with the soonest deadlines, and oldest waits, from which the events to show are chosen."""
@@ -22,39 +22,54 @@ _LAST: Final = "~"
 """Sorts after every time."""
 
 
-def awaited(look: Look, limit: int) -> tuple[AwaitedEvent, ...]:
+def awaited(look: Look, limit: int, part: str | None) -> tuple[AwaitedEvent, ...]:
     """Events that runs sleep on, the one with the soonest deadline at the top, those without a deadline last.
 
-    With more than 2,000 waits in the store, the events are those of the soonest deadlines and of the oldest waits.
+    With more than 2,000 such waits in the store, the events are those of the soonest deadlines and of the oldest waits.
+
+    Args:
+        look: The look.
+        limit: How many at most.
+        part: A part of the name, in any case of ASCII letters; None for all.
     """
+    pattern = None if part is None else like(part)
     soonest: dict[str, str] = {}
-    for name, timeout_at in (*_by_deadline(look), *_by_age(look)):
+    for name, timeout_at in (*_by_deadline(look, pattern), *_by_age(look, pattern)):
         soonest[name] = min(soonest.get(name, _LAST), timeout_at or _LAST)
     names = sorted(soonest, key=lambda name: (soonest[name], name))[:limit]
     return tuple(event for event in (_event(look, name) for name in names) if event.waiter_count)
 
 
-def _by_deadline(look: Look) -> list[tuple[str, str | None]]:
+def waits_for(look: Look, name: str) -> AwaitedEvent | None:
+    """Who waits for the event of exactly this name; None if nobody does."""
+    event = _event(look, name) if name != SLEEP_EVENT else None
+    return event if event is not None and event.waiter_count else None
+
+
+def _by_deadline(look: Look, pattern: str | None) -> list[tuple[str, str | None]]:
     soonest = look.rows(
-        """
+        r"""
         SELECT r.wake_event, w.timeout_at
-        FROM (SELECT run_id, wake_event FROM runs WHERE state = 'sleeping' ORDER BY available_at, rowid LIMIT ?) r
+        FROM (SELECT run_id, wake_event FROM runs
+              WHERE state = 'sleeping' AND (?1 IS NULL OR wake_event LIKE ?1 ESCAPE '\')
+              ORDER BY available_at, rowid LIMIT ?2) r
         CROSS JOIN waits w ON w.run_id = r.run_id AND +w.event_name = r.wake_event
-        WHERE r.wake_event IS NOT NULL AND r.wake_event != ?
+        WHERE r.wake_event IS NOT NULL AND r.wake_event != ?3
         """,
-        (_CANDIDATES, SLEEP_EVENT),
+        (pattern, _CANDIDATES, SLEEP_EVENT),
     )
     return [(row["wake_event"], row["timeout_at"]) for row in soonest]
 
 
-def _by_age(look: Look) -> list[tuple[str, str | None]]:
+def _by_age(look: Look, pattern: str | None) -> list[tuple[str, str | None]]:
     oldest = look.rows(
-        """
+        r"""
         SELECT w.event_name, w.timeout_at, r.state = 'sleeping' AND r.wake_event = w.event_name AS waiting
-        FROM (SELECT run_id, event_name, timeout_at FROM waits ORDER BY rowid LIMIT ?) w
+        FROM (SELECT run_id, event_name, timeout_at FROM waits
+              WHERE rowid < ?1 AND (?2 IS NULL OR event_name LIKE ?2 ESCAPE '\') ORDER BY rowid LIMIT ?3) w
         CROSS JOIN runs r ON r.run_id = w.run_id
         """,
-        (_CANDIDATES,),
+        (2**63 - 1, pattern, _CANDIDATES),
     )
     if len(oldest) == _CANDIDATES:
         look.shorten()
