@@ -220,3 +220,24 @@ def test_another_writer_comes_in_between(engine: DurableEngine, clock: ManualClo
     beside.close()
     assert written >= 4
     assert len(engine.list_state("beside")) == written
+
+
+def test_cleanup_ends_on_a_file_whose_index_names_a_task_that_cannot_be_found(
+    clock: ManualClock, path: Path
+) -> None:
+    engine = DurableEngine(path, clock=clock)
+    finished = started(engine)
+    engine.complete_run(run_id=finished.run_id, claim_token=finished.claim_token)
+    engine.close()
+    ((page, size),) = rows(
+        path,
+        "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'sqlite_autoindex_tasks_1'",
+    )
+    content = bytearray(path.read_bytes())
+    content[content.index(finished.task_id.encode(), (page - 1) * size)] = ord("z")
+    path.write_bytes(content)
+    clock.advance(10)
+    engine = DurableEngine(path, clock=clock)
+    assert engine.cleanup(timedelta(seconds=1)) == 0
+    assert engine.check() != ()
+    engine.close()

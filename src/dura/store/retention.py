@@ -31,7 +31,7 @@ _REMOVALS: Final = (
 
 
 def remove_tasks(tx: Transaction, cutoff: str) -> int:
-    """Remove a batch of tasks that became terminal before `cutoff`. Returns how many; fewer than a batch: no more."""
+    """Remove a batch of tasks that became terminal before `cutoff`. Returns how many; none: no more."""
     ids: list[tuple[str]] = []
     for state in TERMINAL:
         ids += tx.execute(
@@ -42,9 +42,11 @@ def remove_tasks(tx: Transaction, cutoff: str) -> int:
             """,
             (state, cutoff, TASKS_A_BATCH - len(ids)),
         ).fetchall()
+    removed = 0
     for statement in _REMOVALS:
-        tx.connection.executemany(statement, ids)
-    return len(ids)
+        removed = tx.connection.executemany(statement, ids).rowcount
+    # Not how many were found: a damaged index finds rows that cannot be removed, again and again.
+    return removed
 
 
 def remove_events(tx: Transaction, cutoff: str) -> int:
