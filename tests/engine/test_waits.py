@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ManualClock, claim, dump, rows, started
+from conftest import ManualClock, claim, dump, plain, rows, started
 from dura import (
     ClaimedTask,
     DurableEngine,
@@ -317,3 +317,14 @@ def test_a_task_that_waits_for_one_event_in_two_steps_is_woken_once(
     third = claim(engine)
     assert wait(engine, third, step="one") == (False, 1)
     assert wait(engine, third, step="two") == (False, 1)
+
+
+def test_an_event_without_a_payload_is_an_event_with_none(engine: DurableEngine, path: Path) -> None:
+    """Other software may store SQL NULL where we store JSON null."""
+    with plain(path) as other:
+        other.execute(
+            "INSERT INTO events (event_name, emitted_at) VALUES ('e', '2026-01-01T00:00:00.000000+00:00')"
+        )
+    task = started(engine)
+    for _ in range(2):
+        assert wait(engine, task, on_timeout="late") == (False, None)

@@ -52,6 +52,12 @@ class Link:
         thread = self.thread()
         return thread is None or not thread.is_alive()
 
+    def open_transaction(self) -> Transaction | None:
+        """The thread's open transaction. None also if Ctrl-C has kept one that is over from being forgotten."""
+        if self.transaction is None or self.connection is None or not self.connection.in_transaction:
+            return None
+        return self.transaction
+
     def disconnect(self) -> None:
         """Close the connection, if there is one."""
         with self.busy:
@@ -151,6 +157,6 @@ class Connections:
         """
         self._drop_orphans()
         link: Link | None = getattr(self._local, "link", None)
-        if link is not None and link.transaction is None:
+        if link is not None and link.open_transaction() is None:
             with faults_named(self._path):
                 link.disconnect()

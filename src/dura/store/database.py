@@ -16,14 +16,14 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from dura.clock import Clock, to_text
 from dura.errors import CommitUnknown, StoreBusy, StoreError
 from dura.store.connections import Connections, Link, Transaction
-from dura.store.door import Door, Ticket
+from dura.store.door import Door, Late, Ticket
 from dura.store.faults import faults_named, translate
 
 R = TypeVar("R")
@@ -38,10 +38,7 @@ _FORK_PATIENCE: Final = 5.0
 def _settle(batch: list[Ticket[Any]], error: Exception | None = None) -> None:
     """Let every caller of the batch go on, with the error if there is one."""
     for ticket in batch:
-        if error is not None:
-            ticket.error = error
-        ticket.settled = True
-        ticket.gate.release()
+        ticket.settle(error)
 
 
 class Database:
@@ -85,25 +82,35 @@ class Database:
             Exception: Whatever the operation raised; its changes are rolled back.
         """
         link = self._connections.link()
-        if link.transaction is not None:
-            return self._join(link.transaction, operation)
+        outer = link.open_transaction()
+        if outer is not None:
+            return self._join(outer, operation)
         ticket = Ticket(operation, alone=alone)
         try:
-            if self._door.enter(ticket, self._busy_timeout_ms / 1000):
+            if self._enter(ticket):
                 self._lead(link, ticket)
-        except TimeoutError:
+        finally:
+            try:
+                self._door.leave(ticket)
+            except BaseException:
+                # Ctrl-C: whoever is next must not wait for a leader that is gone.
+                self._door.leave(ticket)
+                raise
+        return ticket.outcome()
+
+    def _enter(self, ticket: Ticket[Any]) -> bool:
+        try:
+            return self._door.enter(ticket, self._busy_timeout_ms / 1000)
+        except Late:
             raise StoreBusy(
                 f"{self.path}: other threads of this process kept the write lock for {self._busy_timeout_ms} ms. "
                 "Nothing was written; try again, or raise busy_timeout_ms.",
                 path=self.path,
             ) from None
-        finally:
-            self._door.leave(ticket)
-        return ticket.outcome()
 
     def inside(self) -> bool:
         """Whether the calling thread's operation is open, so that what it writes now can still be undone by it."""
-        return self._connections.link().transaction is not None
+        return self._connections.link().open_transaction() is not None
 
     def read(self, query: Callable[[sqlite3.Connection], R]) -> R:
         """Run a query on the calling thread's connection, seeing what its open operation has changed."""
@@ -120,52 +127,78 @@ class Database:
         batch = [first]
         with link.busy:
             try:
-                self._commit_together(link, batch)
-            except CommitUnknown as error:
-                _settle(batch, error)
-            except (sqlite3.Error, StoreError) as error:
-                if len(batch) == 1:
-                    _settle(batch, self._named(error))
-                else:
-                    # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
-                    for ticket in batch:
-                        self._commit_one(link, ticket)
+                self._serve(link, batch, company=not first.alone)
             except BaseException:
-                self._door.put_back(batch[1:])
+                self._door.put_back([ticket for ticket in batch[1:] if not ticket.settled])
                 raise
         if any(ticket.announces for ticket in batch):
             for listener in tuple(self.listeners):
                 listener()
 
-    def _commit_together(self, link: Link, batch: list[Ticket[Any]]) -> None:
-        """One transaction for the batch, which grows by those who wait once the lock is held."""
-        with self._transaction(link) as transaction:
-            first = batch[0]
-            if not first.alone:
-                batch += self._door.company()
-            if len(batch) == 1:
-                self._call(first, transaction)
-            else:
-                began = time.monotonic()
-                for number, ticket in enumerate(batch):
-                    if time.monotonic() - began > _LONGEST_BATCH:
-                        self._door.put_back(batch[number:])
-                        del batch[number:]
-                        break
-                    self._call_in_savepoint(ticket, transaction)
-        _settle(batch)
-
-    def _commit_one(self, link: Link, ticket: Ticket[Any]) -> None:
-        ticket.error = None
+    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
         try:
-            with self._transaction(link) as transaction:
-                ticket.result = ticket.operation(transaction)
-                ticket.announces = transaction.announces
-        except Exception as error:  # noqa: BLE001 - it is the caller's, who raises it
-            ticket.error = self._named(error)
-        _settle([ticket])
+            self._commit_together(link, batch, company=company)
+        except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
+            shared = isinstance(error, sqlite3.Error | StoreError) and not isinstance(error, CommitUnknown)
+            if shared and len(batch) > 1:
+                # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
+                for ticket in batch:
+                    self._serve(link, [ticket], company=False)
+            else:
+                _settle(batch, self._named(error))
+
+    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
+        """One transaction for the batch, which grows by those who wait once the lock is held.
+
+        Whatever is raised, Ctrl-C between any two steps included: a ticket is settled exactly if its operation was
+        committed.
+        """
+        connection = self._connections.open(link)
+        committing = False
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            self._connections.check_identity(link)
+            link.transaction = Transaction(connection, self.now())
+            if company:
+                self._door.company(batch)
+            self._call_all(batch, link.transaction)
+            committing = True
+            connection.execute("COMMIT")
+            _settle(batch)
+        except sqlite3.OperationalError as error:
+            if committing and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+                raise CommitUnknown(
+                    f"{self.path}: the disk failed during a commit ({error}). Whether the change was kept is unknown: "
+                    "read it back before repeating the call.",
+                    path=self.path,
+                ) from error
+            raise
+        except BaseException:
+            # Ctrl-C after the commit: what is committed must not be run again.
+            if committing and not connection.in_transaction:
+                _settle(batch)
+            raise
+        finally:
+            # SQLite has ended the transaction by itself after a full disk or an I/O error.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            link.transaction = None
+
+    def _call_all(self, batch: list[Ticket[Any]], transaction: Transaction) -> None:
+        """Call the operations; those that the time does not suffice for leave the batch."""
+        if len(batch) == 1:
+            self._call(batch[0], transaction)
+            return
+        began = time.monotonic()
+        for number, ticket in enumerate(batch):
+            if time.monotonic() - began > _LONGEST_BATCH:
+                self._door.put_back(batch[number:])
+                del batch[number:]
+                break
+            self._call_in_savepoint(ticket, transaction)
 
     def _call(self, ticket: Ticket[Any], transaction: Transaction) -> None:
+        ticket.error = None
         transaction.announces = False
         ticket.result = ticket.operation(transaction)
         ticket.announces = transaction.announces
@@ -181,35 +214,6 @@ class Database:
             transaction.execute("ROLLBACK TO operation")
             ticket.error = self._named(error)
         transaction.execute("RELEASE operation")
-
-    @contextmanager
-    def _transaction(self, link: Link) -> Iterator[Transaction]:
-        connection = self._connections.open(link)
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            self._connections.check_identity(link)
-            link.transaction = Transaction(connection, self.now())
-            yield link.transaction
-            self._commit(connection)
-        except BaseException:
-            # SQLite ends the transaction by itself after a full disk or an I/O error.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        finally:
-            link.transaction = None
-
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        try:
-            connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
-                raise CommitUnknown(
-                    f"{self.path}: the disk failed during a commit ({error}). Whether the change was kept is unknown: "
-                    "read it back before repeating the call.",
-                    path=self.path,
-                ) from error
-            raise
 
     def _join(self, outer: Transaction, operation: Callable[[Transaction], R]) -> R:
         transaction = Transaction(outer.connection, self.now())
@@ -235,12 +239,12 @@ class Database:
     def before_fork(self) -> Callable[[], None]:
         """Close what is idle; returns what the parent does afterwards."""
         ticket: Ticket[None] = Ticket(lambda _: None, alone=True)
-        if self._connections.link().transaction is None:
-            with suppress(TimeoutError):
+        if not self.inside():
+            with suppress(Late):
                 self._door.enter(ticket, _FORK_PATIENCE)
         held = [link for link in self._connections.all() if link.busy.acquire(timeout=_FORK_PATIENCE)]
         for link in held:
-            if link.transaction is None and link.connection is not None:
+            if link.open_transaction() is None and link.connection is not None:
                 with suppress(sqlite3.Error):
                     link.connection.close()
                 link.connection = None

@@ -20,6 +20,9 @@ R = TypeVar("R")
 
 _LARGEST_COMPANY: Final = 64
 
+_NEXT_LOOK: Final = 0.1
+"""Seconds after which a caller whose operation is being run sees whether it was put back."""
+
 
 class Ticket(Generic[R]):
     """One caller's operation and what became of it."""
@@ -38,6 +41,13 @@ class Ticket(Generic[R]):
         """Held until the ticket is settled or leads."""
         self.gate.acquire()
 
+    def settle(self, error: Exception | None) -> None:
+        """Let the caller go on. Repeating the call does no harm."""
+        self.error = error if error is not None else self.error
+        self.settled = True
+        if self.gate.locked():
+            self.gate.release()
+
     def outcome(self) -> R:
         """The operation's result, or its error raised."""
         if self.error is not None:
@@ -45,68 +55,75 @@ class Ticket(Generic[R]):
         return self.result  # type: ignore[return-value]  # settled without an error: the operation returned it
 
 
+class Late(Exception):  # noqa: N818 - not an error of the door
+    """A wait was too long, and the ticket has left the line: its operation was not run."""
+
+
 class Door:
-    """The line of one process's writers to one file."""
+    """The line of one process's writers to one file. Whoever stands first leads.
+
+    The first place is the lead itself, so that one step hands it on: Ctrl-C, which Python may raise between any two
+    steps, finds either the old leader or the new one there.
+    """
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._line: deque[Ticket[Any]] = deque()
-        self._leader: Ticket[Any] | None = None
 
     def enter(self, ticket: Ticket[Any], timeout: float) -> bool:
-        """Stand in line until the ticket leads or another leader has settled it.
+        """Stand in line until the ticket leads or a leader has settled it.
 
         Args:
             ticket: The caller's.
-            timeout: The longest wait, in seconds. A ticket whose operation is being run waits once more as long.
+            timeout: The longest wait for the operation to begin, in seconds. One that a leader is running ends soon.
 
         Returns:
             Whether the ticket leads; then `leave` must follow. Else it is settled.
 
         Raises:
-            TimeoutError: The wait was too long; the operation was not run, unless the ticket is gone from the line.
+            Late: The wait was too long; the operation was not run.
         """
         with self._mutex:
-            if self._leader is None:
-                self._leader = ticket
-                return True
             self._line.append(ticket)
+            if self._line[0] is ticket:
+                return True
         try:
-            if ticket.gate.acquire(timeout=timeout):
-                return self._leads(ticket)
+            while not ticket.gate.acquire(timeout=timeout):
+                if self._leads(ticket):
+                    return True
+                if self._withdraw(ticket):
+                    raise Late
+                timeout = _NEXT_LOOK
         except BaseException:
             self._withdraw(ticket)
             raise
-        if self._leads(ticket):
-            return True
-        if self._withdraw(ticket) or not ticket.gate.acquire(timeout=timeout):
-            raise TimeoutError
         return self._leads(ticket)
 
-    def company(self) -> list[Ticket[Any]]:
-        """For the leader: take those who wait next out of the line, up to the first who must run alone."""
-        taken: list[Ticket[Any]] = []
+    def company(self, batch: list[Ticket[Any]]) -> None:
+        """For the leader: let those who wait next join the batch, up to the first who must run alone."""
         with self._mutex:
-            while self._line and not self._line[0].alone and len(taken) < _LARGEST_COMPANY:
-                taken.append(self._line.popleft())
-        return taken
+            while len(self._line) > 1 and not self._line[1].alone and len(batch) <= _LARGEST_COMPANY:
+                batch.append(self._line[1])
+                del self._line[1]
 
     def put_back(self, tickets: list[Ticket[Any]]) -> None:
-        """For the leader: return taken tickets to the front of the line, not run."""
+        """For the leader: return taken tickets, not run, to the places behind its own."""
         with self._mutex:
-            self._line.extendleft(reversed(tickets))
+            for ticket in reversed(tickets):
+                if ticket not in self._line:
+                    self._line.insert(1, ticket)
 
     def leave(self, ticket: Ticket[Any]) -> None:
-        """Hand the lead on. Nothing happens if the ticket does not lead."""
+        """Hand the lead on if the ticket has it. Repeating the call does no harm."""
         with self._mutex:
-            if self._leader is ticket:
-                self._leader = self._line[0] if self._line else None
-                if self._leader is not None:
-                    self._line.popleft().gate.release()
+            if self._line and self._line[0] is ticket:
+                self._line.popleft()
+            if self._line and self._line[0].gate.locked():
+                self._line[0].gate.release()
 
     def _leads(self, ticket: Ticket[Any]) -> bool:
         with self._mutex:
-            return self._leader is ticket
+            return bool(self._line) and self._line[0] is ticket
 
     def _withdraw(self, ticket: Ticket[Any]) -> bool:
         """Step out of the line. False: too late, a leader has taken the ticket."""

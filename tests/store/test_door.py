@@ -1,0 +1,322 @@
+"""The line at the write lock: each operation counts once or not at all, whatever happens to those it is committed with."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from conftest import ManualClock, plain, rows, wait_until
+from dura import DurableEngine, InvalidRunState, StoreBusy, StoreError
+from dura.store import database as database_module
+from dura.store import door as door_module
+from dura.store.connections import Transaction
+
+
+class Caller:
+    """A call on a thread of its own, and how it ended."""
+
+    def __init__(self, engine: DurableEngine, call: Callable[[], Any]) -> None:
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+        def run() -> None:
+            try:
+                self.result = call()
+            except BaseException as error:  # noqa: BLE001 - looked at by the test
+                self.error = error
+            engine.close()
+
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+
+    def ended(self) -> Caller:
+        self.thread.join(30)
+        assert not self.thread.is_alive(), "the caller hangs"
+        return self
+
+
+def waiting(engine: DurableEngine) -> int:
+    return len(engine.database._door._line)
+
+
+class Held:
+    """The door held by an operation that waits; whoever comes meanwhile stands in line."""
+
+    def __init__(self, engine: DurableEngine) -> None:
+        self.engine = engine
+        self.callers: list[Caller] = []
+        self._release = threading.Event()
+        held = threading.Event()
+
+        def hold(_: object) -> int:
+            held.set()
+            assert self._release.wait(30)
+            return 1
+
+        self.holder = Caller(engine, lambda: engine.update_state(namespace="held", key="k", fn=hold))
+        assert held.wait(30)
+
+    def call(self, call: Callable[[], Any]) -> Caller:
+        """Let another thread stand in line, behind those who came before."""
+        before = waiting(self.engine)
+        caller = Caller(self.engine, call)
+        wait_until(lambda: waiting(self.engine) > before)
+        self.callers.append(caller)
+        return caller
+
+    def release(self) -> list[Caller]:
+        self._release.set()
+        assert self.holder.ended().error is None
+        return [caller.ended() for caller in self.callers]
+
+
+@pytest.fixture
+def engine(path: Path, clock: ManualClock) -> Iterator[DurableEngine]:
+    engine = DurableEngine(path, clock=clock, synchronous="NORMAL")
+    yield engine
+    assert engine.check() == ()
+    engine.close()
+
+
+def names(path: Path) -> list[str]:
+    return [name for (name,) in rows(path, "SELECT task_name FROM tasks ORDER BY rowid")]
+
+
+def spawner(engine: DurableEngine, name: str) -> Callable[[], Any]:
+    return lambda: engine.spawn_task(name=name, params=None)
+
+
+def test_those_who_wait_are_served_in_order_and_each_gets_its_own_result(
+    engine: DurableEngine, path: Path
+) -> None:
+    held = Held(engine)
+    for number in range(12):
+        held.call(spawner(engine, f"n{number}"))
+    callers = held.release()
+    assert names(path) == [f"n{number}" for number in range(12)]
+    for number, caller in enumerate(callers):
+        assert engine.get_task(caller.result.task_id).state == "pending"
+        assert rows(path, "SELECT task_name FROM tasks WHERE task_id = ?", caller.result.task_id) == [
+            (f"n{number}",)
+        ]
+
+
+def test_one_commit_serves_all_who_wait(engine: DurableEngine, path: Path) -> None:
+    held = Held(engine)
+    for number in range(10):
+        held.call(spawner(engine, f"n{number}"))
+    with plain(path) as watcher:
+        version = "PRAGMA data_version"
+        before = watcher.execute(version).fetchone()[0]
+        held.release()
+        assert watcher.execute(version).fetchone()[0] - before <= 2
+
+
+def test_what_one_of_them_does_wrong_undoes_itself_alone(engine: DurableEngine, path: Path) -> None:
+    ref = engine.spawn_task(name="pending", params=None)
+    held = Held(engine)
+    for call in (
+        spawner(engine, "before"),
+        lambda: engine.complete_run(run_id=ref.run_id),
+        lambda: engine.database.write(breaks_a_constraint),
+        spawner(engine, "after"),
+    ):
+        held.call(call)
+    before, refused, broken, after = held.release()
+    assert isinstance(refused.error, InvalidRunState)
+    assert isinstance(broken.error, StoreError)
+    assert (before.error, after.error) == (None, None)
+    assert names(path) == ["pending", "before", "after"]
+
+
+def breaks_a_constraint(tx: Transaction) -> None:
+    tx.execute("INSERT INTO events (event_name, emitted_at) VALUES ('half', '2026')")
+    tx.execute("UPDATE tasks SET state = 'no state'")
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError("the socket's"), OSError("no"), ValueError("no"), StopIteration()]
+)
+def test_what_a_users_function_raises_comes_out_as_it_is(engine: DurableEngine, error: Exception) -> None:
+    def fails(_: object) -> None:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        engine.update_state(namespace="n", key="k", fn=fails)
+    assert raised.value is error
+
+
+def test_the_clock_is_read_for_each_operation(engine: DurableEngine, clock: ManualClock, path: Path) -> None:
+    held = Held(engine)
+    moments = iter(range(1, 100))
+
+    def moving() -> Any:
+        clock.advance(next(moments))
+        return clock.moment
+
+    engine.database._clock = moving
+    for number in range(4):
+        held.call(spawner(engine, f"n{number}"))
+    held.release()
+    stamps = [stamp for (stamp,) in rows(path, "SELECT enqueue_at FROM tasks ORDER BY rowid")]
+    assert stamps == sorted(set(stamps))
+    assert len(stamps) == 4
+
+
+# --- waiting too long ------------------------------------------------------------------------------------------------
+
+
+def test_who_waits_too_long_withdraws_and_nothing_is_written(path: Path) -> None:
+    engine = DurableEngine(path, busy_timeout_ms=50)
+    held = Held(engine)
+    late = Caller(engine, spawner(engine, "late")).ended()
+    assert isinstance(late.error, StoreBusy)
+    held.release()
+    assert names(path) == []
+    engine.close()
+
+
+def test_who_waits_while_its_operation_is_being_run_learns_how_it_ended(path: Path) -> None:
+    engine = DurableEngine(path, busy_timeout_ms=60)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> None:
+        inside.set()
+        assert go_on.wait(30)
+
+    held = Held(engine)
+    leader = held.call(lambda: engine.database.write(slow))
+    follower = held.call(spawner(engine, "follower"))
+    held._release.set()
+    assert inside.wait(30)
+    follower.thread.join(0.3)
+    assert follower.thread.is_alive(), "it is in the transaction of the leader, and must not give up"
+    go_on.set()
+    assert leader.ended().error is None
+    assert follower.ended().error is None
+    assert names(path) == ["follower"]
+    held.holder.ended()
+    engine.close()
+
+
+def test_a_lock_that_another_program_keeps_is_named_and_nothing_is_written(path: Path) -> None:
+    engine = DurableEngine(path, busy_timeout_ms=30)
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy, match=r"store\.db"):
+            engine.spawn_task(name="job", params=None)
+        other.execute("ROLLBACK")
+    engine.spawn_task(name="after", params=None)
+    assert names(path) == ["after"]
+    engine.close()
+
+
+# --- a full disk -----------------------------------------------------------------------------------------------------
+
+
+def limit(engine: DurableEngine, path: Path) -> None:
+    """Let SQLite believe that the disk has room for a few more pages, on every connection of the engine."""
+    connect = engine.database._connections.open
+
+    def with_limit(link: Any) -> Any:
+        connection = connect(link)
+        connection.execute(f"PRAGMA max_page_count={path.stat().st_size // 4096 + 12}")
+        return connection
+
+    engine.database._connections.open = with_limit  # type: ignore[method-assign]
+
+
+def test_a_full_disk_is_named_and_only_what_does_not_fit_is_lost(path: Path) -> None:
+    engine = DurableEngine(path)
+    engine.spawn_task(name="there", params=None)
+    engine.close()
+    limit(engine, path)
+    with pytest.raises(StoreError, match="full"):
+        engine.spawn_task(name="big", params="x" * 200_000)
+    engine.spawn_task(name="small", params=None)
+    held = Held(engine)
+    held.call(spawner(engine, "first"))
+    held.call(lambda: engine.spawn_task(name="big", params="x" * 200_000))
+    held.call(spawner(engine, "last"))
+    first, big, last = held.release()
+    assert isinstance(big.error, StoreError)
+    assert "full" in str(big.error)
+    assert (first.error, last.error) == (None, None)
+    assert names(path) == ["there", "small", "first", "last"]
+    assert engine.check() == ()
+    engine.close()
+
+
+# --- Ctrl-C in the leader --------------------------------------------------------------------------------------------
+
+FILES = {database_module.__file__, door_module.__file__}
+
+
+def interrupted_at(number: int, call: Callable[[], Any]) -> tuple[bool, BaseException | None]:
+    """Run the call with Ctrl-C at that step of its leading. Returns whether it came so far, and what was raised.
+
+    A step is where CPython looks for signals: after a call of C code and at the beginning of a function.
+    """
+    steps, leads = 0, False
+
+    def profile(frame: FrameType, event: str, what: object) -> None:
+        nonlocal steps, leads
+        inside = frame.f_code.co_filename in FILES and frame.f_code.co_name != "<genexpr>"
+        if not inside or event not in ("call", "c_return"):
+            return
+        leads = leads or frame.f_code.co_name == "_lead"
+        if leads:
+            steps += 1
+            if steps == number:
+                raise KeyboardInterrupt(
+                    f"step {number}: {frame.f_code.co_name}, line {frame.f_lineno}, {what}"
+                )
+
+    error: BaseException | None = None
+    sys.setprofile(profile)
+    try:
+        call()
+    except BaseException as raised:  # noqa: BLE001 - looked at by the test
+        error = raised
+    finally:
+        sys.setprofile(None)
+    return steps >= number, error
+
+
+def test_ctrl_c_at_any_step_of_the_leader_leaves_every_other_operation_done_once(path: Path) -> None:
+    """The leader is the main thread, as for a real Ctrl-C; two others stand behind it."""
+    engine = DurableEngine(path, synchronous="NORMAL", busy_timeout_ms=5_000)
+    number, reached = 0, True
+    while reached:
+        number += 1
+        held = Held(engine)
+        follower = spawner(engine, f"follower{number}")
+
+        def others_come(held: Held = held, follower: Callable[[], Any] = follower) -> None:
+            wait_until(lambda: waiting(engine) == 2)
+            for _ in range(2):
+                held.call(follower)
+            held.release()
+
+        others = Caller(engine, others_come)
+        reached, error = interrupted_at(number, spawner(engine, f"leader{number}"))
+        where = f"Ctrl-C at {error}" if error else "at the end"
+        assert others.ended().error is None, where
+        assert (type(error) is KeyboardInterrupt) is reached, where
+        assert [caller.error for caller in held.callers] == [None, None], where
+        spawned = rows(path, "SELECT task_id FROM tasks WHERE task_name = ?", f"follower{number}")
+        assert {task_id for (task_id,) in spawned} == {caller.result.task_id for caller in held.callers}, (
+            where
+        )
+        assert names(path).count(f"leader{number}") <= 1, where
+        assert waiting(engine) == 0, where
+        assert not engine.database.inside(), where
+    assert number > 40
+    assert engine.check() == ()
+    engine.close()
