@@ -1,0 +1,134 @@
+"""Connections and times: one connection a thread, none left behind, and a clock that is read once the lock is held."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from conftest import ManualClock, plain, rows, wait_until
+from dura import ClaimedTask, DurableEngine
+
+
+def on_threads(count: int, call: Callable[[], object]) -> None:
+    """Run the call on so many threads that end without closing anything."""
+    threads = [threading.Thread(target=call) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+
+def open_files(path: Path) -> int:
+    """How many descriptors this process has of the store and of the files beside it."""
+    count = 0
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            count += os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(path))
+        except FileNotFoundError:
+            continue
+    return count
+
+
+def test_connections_of_threads_that_ended_are_closed(path: Path) -> None:
+    engine = DurableEngine(path)
+    engine.spawn_task(name="job", params=None)
+    gc.disable()
+    try:
+        for _ in range(12):
+            on_threads(8, engine.task_counts_by_state)
+        on_threads(1, engine.task_counts_by_state)
+        # SQLite keeps a closed connection's descriptor of the database for the next one, while others are open.
+        assert open_files(path) <= 3 * 9
+        engine.close()
+        assert open_files(path) == 0
+    finally:
+        gc.enable()
+
+
+def test_the_last_to_close_leaves_one_file(path: Path, tmp_path: Path) -> None:
+    engine = DurableEngine(path)
+    on_threads(4, lambda: engine.spawn_task(name="job", params=None))
+    engine.close()
+    assert [each.name for each in tmp_path.iterdir()] == ["store.db"]
+    assert rows(path, "SELECT COUNT(*) FROM tasks") == [(4,)]
+
+
+def test_closing_twice_or_unused_does_no_harm(path: Path) -> None:
+    engine = DurableEngine(path)
+    engine.close()
+    engine.close()
+    on_threads(1, engine.close)
+    assert engine.task_counts_by_state() == {}
+    engine.close()
+
+
+def test_closing_inside_an_update_waits_for_its_end(path: Path) -> None:
+    engine = DurableEngine(path)
+
+    def change(_: object) -> int:
+        engine.close()
+        engine.set_state(namespace="n", key="nested", value=1)
+        return 2
+
+    engine.update_state(namespace="n", key="k", fn=change)
+    assert engine.list_state("n") == {"k": 2, "nested": 1}
+    engine.close()
+
+
+def test_a_lease_that_was_waited_for_begins_once_the_lock_is_held(path: Path, clock: ManualClock) -> None:
+    engine = DurableEngine(path, clock=clock)
+    engine.spawn_task(name="job", params=None)
+    claimed: list[ClaimedTask | None] = []
+
+    def claim() -> None:
+        claimed.append(engine.claim_task(worker_id="w", timeout_secs=10))
+        engine.close()
+
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        claimer = threading.Thread(target=claim)
+        claimer.start()
+        wait_until(lambda: len(engine.database._door._line) == 1)
+        clock.advance(3600)
+        other.execute("ROLLBACK")
+    claimer.join(30)
+    assert rows(path, "SELECT claim_expires_at FROM runs") == [("2026-01-01T01:00:10.000000+00:00",)]
+    assert engine.claim_task(worker_id="other") is None
+    engine.close()
+
+
+def test_an_event_that_waited_for_the_lock_is_stamped_when_it_is_stored(
+    path: Path, clock: ManualClock
+) -> None:
+    """Else an event could be stored after a timeout with a time before it."""
+    engine = DurableEngine(path, clock=clock)
+
+    def emit() -> None:
+        engine.emit_event(event_name="e")
+        engine.close()
+
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        emitter = threading.Thread(target=emit)
+        emitter.start()
+        wait_until(lambda: len(engine.database._door._line) == 1)
+        clock.advance(60)
+        other.execute("ROLLBACK")
+    emitter.join(30)
+    assert rows(path, "SELECT emitted_at FROM events") == [("2026-01-01T00:01:00.000000+00:00",)]
+    engine.close()
+
+
+def test_an_applications_own_tables_may_live_beside_the_six(path: Path) -> None:
+    DurableEngine(path).close()
+    with plain(path) as application:
+        application.executescript("CREATE TABLE users (name TEXT); INSERT INTO users VALUES ('ana')")
+    engine = DurableEngine(path)
+    engine.spawn_task(name="job", params=None)
+    engine.compact()
+    assert engine.check() == ()
+    engine.close()
+    assert rows(path, "SELECT * FROM users") == [("ana",)]
