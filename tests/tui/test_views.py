@@ -236,6 +236,28 @@ async def test_pause_freezes_the_tables_but_not_the_staleness(
         await until(pilot, lambda: table(pilot).ghost is not None)
 
 
+async def test_a_row_that_has_left_the_list_says_so_in_words_for_terminals_that_strike_nothing_out(
+    path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: len(table(pilot).keys) == 1)
+        engine.cancel_task(shop.running)
+        await says(pilot, "has left the list", shop.running)
+        await tick(pilot, clock, 7)
+        await gone(pilot, "has left the list")
+
+
+async def test_a_lease_that_ran_out_and_nobody_took_back_is_said_in_the_overview(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await says(pilot, "1 run, the oldest due for")
+        assert "a lease ran out" not in text(pilot)
+        await tick(pilot, clock, 67)
+        await says(pilot, "a lease ran out 7s ago")
+
+
 async def test_refresh_reads_at_once_even_while_paused(
     path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
 ) -> None:
@@ -293,7 +315,7 @@ async def test_a_file_of_1_3_0_is_shown_as_it_is_and_its_actions_are_refused(
     store.write_bytes(FIXTURE.read_bytes())
     before = store.read_bytes()
     async with running(store, clock) as pilot:
-        await says(pilot, "written by dura 1.3.0")
+        await says(pilot, "dura 1.3.0: actions need `dura upgrade`")
         await pilot.press("4")
         await until(pilot, lambda: rows_shown(pilot) > 0)
         view = monitor(pilot).main.view

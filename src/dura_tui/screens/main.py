@@ -31,6 +31,7 @@ from dura_tui.screens.state import StateView
 from dura_tui.screens.tasks import TasksView
 from dura_tui.screens.view import Hint, View
 from dura_tui.widgets.bars import Freshness, Line, key_line, tab_line, title_line
+from dura_tui.widgets.live_table import LiveTable
 
 if TYPE_CHECKING:
     from dura_tui.app import DuraApp
@@ -164,6 +165,8 @@ class MainScreen(Screen[None]):
                 )
                 return text
             self._outcome = None
+        if isinstance(self.focused, LiveTable) and self.focused.ghost is not None:
+            text.append("has left the list  ", "bold yellow")
         text.append(self.view.describe(), "bright_black")
         return text
 

@@ -24,6 +24,8 @@ from dura_tui.widgets.chart import Chart
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 
 _FAILURES = 50
+_LATE_SECONDS = 3.0
+"""How long a lease that ran out may wait for the next claim before it is worth a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,8 @@ class OverviewView(View):
                 yield self.failure_table
 
     def want(self) -> Want:
-        """Workers, throughput and failures; the counts come with every snapshot."""
-        return Want(workers=True, throughput=True, failures=_FAILURES)
+        """Workers, throughput, failures and the lease that ends first; the counts come with every snapshot."""
+        return Want(leases=1, workers=True, throughput=True, failures=_FAILURES)
 
     def enter(self) -> None:
         """The keys go to the names."""
@@ -202,17 +204,28 @@ def _totals(snapshot: Snapshot, width: int) -> tuple[Text, Text]:
 def _ready(snapshot: Snapshot, now: datetime) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis", end="")
     text.append(" ready       ", "bright_black")
+    waited = (now - snapshot.oldest_due).total_seconds() if snapshot.ready and snapshot.oldest_due else 0.0
+    text.append_text(_ready_runs(snapshot, waited))
+    run_out = snapshot.leases[0].expires_at if snapshot.leases else None
+    late = (now - run_out).total_seconds() if run_out else 0.0
+    if late >= _LATE_SECONDS:
+        # Such a run counts as running: with no worker left to claim, nothing else here would say that it stands still.
+        text.append(f"  a lease ran out {fmt.ago(run_out, now)} ago", "bold yellow")
+    elif waited >= 60 and not any(worker.presence == "alive" for worker in snapshot.workers):
+        text.append("  no live worker known", "yellow")
+    return text
+
+
+def _ready_runs(snapshot: Snapshot, waited: float) -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis", end="")
     if not snapshot.ready:
         text.append("nothing waits for a worker")
         return text
-    waited = (now - snapshot.oldest_due).total_seconds() if snapshot.oldest_due else 0.0
     text.append(fmt.plural(snapshot.ready, "run"), "bold")
     text.append(", the oldest due for ", "bright_black")
     text.append(
         fmt.whole_duration(waited), "bold red" if waited >= 300 else "bold yellow" if waited >= 60 else "bold"
     )
-    if waited >= 60 and not any(worker.presence == "alive" for worker in snapshot.workers):
-        text.append("  no live worker is known here", "yellow")
     return text
 
 
@@ -225,14 +238,14 @@ def _file(snapshot: Snapshot) -> Text:
     text.append(
         fmt.size(file.wal_size), "bold yellow" if file.wal_size > max(64_000_000, file.size) else "bold"
     )
+    if file.origin != "dura":
+        text.append(f"  dura {file.origin}: actions need `dura upgrade`", "yellow")
     reading = {
         "live": "shared with its writers",
         "still": "no writer has it open",
         "copy": "from a private copy",
     }
     text.append(f"  {reading.get(file.reading, file.reading)}", "bright_black")
-    if file.origin != "dura":
-        text.append(f"  written by dura {file.origin}: actions need `dura upgrade`", "yellow")
     if not snapshot.counts_exact:
         text.append("  counts are a lower bound", "yellow")
     return text
