@@ -83,6 +83,25 @@ def test_any_file_name_is_taken_as_it_is(tmp_path: Path, name: str, as_text: boo
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
+def test_a_link_leads_to_its_file(tmp_path: Path) -> None:
+    link, target = tmp_path / "link.db", tmp_path / "target.db"
+    link.symlink_to(target)
+    engine = DurableEngine(link)
+    started(engine)
+    engine.close()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link.db", "target.db"]
+    engine = DurableEngine(target, create=False)
+    assert engine.task_counts_by_state() == {"running": 1}
+    engine.close()
+
+
+@pytest.mark.parametrize("busy_timeout_ms", [0, 1, 2**31 - 1])
+def test_the_busy_timeout_may_be_as_long_as_sqlite_counts(path: Path, busy_timeout_ms: int) -> None:
+    engine = DurableEngine(path, busy_timeout_ms=busy_timeout_ms)
+    started(engine)
+    engine.close()
+
+
 def test_a_relative_path_stays_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     engine = DurableEngine("store.db")
@@ -140,7 +159,7 @@ def test_a_store_is_a_file(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     [
         {"db_path": None}, {"db_path": 5}, {"db_path": ["a"]}, {"synchronous": "OFF"}, {"synchronous": "full"},
         {"synchronous": None}, {"busy_timeout_ms": -1}, {"busy_timeout_ms": 1.5}, {"busy_timeout_ms": None},
-        {"busy_timeout_ms": True}, {"db_path": "a\x00b"}, {"db_path": b"bytes"},
+        {"busy_timeout_ms": True}, {"busy_timeout_ms": 2**31}, {"db_path": "a\x00b"}, {"db_path": b"bytes"},
     ],
     ids=repr,
 )  # fmt: skip
@@ -305,7 +324,7 @@ def test_a_store_that_was_deleted_between_two_uses_is_named(path: Path) -> None:
     engine.close()
     path.unlink()
     for call in (engine.task_counts_by_state, lambda: engine.spawn_task(name="job", params=None)):
-        with pytest.raises(StoreError, match=r"store\.db"):
+        with pytest.raises(StoreNotFound, match=r"store\.db"):
             call()
     assert not path.exists()
     engine.close()

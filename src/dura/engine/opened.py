@@ -20,6 +20,9 @@ logger = logging.getLogger("dura")
 
 _SYNCHRONOUS: Final = ("FULL", "NORMAL")
 
+_LONGEST_BUSY_TIMEOUT: Final = 2**31 - 1
+"""Milliseconds; SQLite counts them in 32 bits."""
+
 
 class OpenedStore:
     """An open store file."""
@@ -56,7 +59,10 @@ class OpenedStore:
             raise InvalidValue(f"db_path must be a path, which holds no NUL: {db_path!r}")
         if synchronous not in _SYNCHRONOUS:
             raise InvalidValue(f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {synchronous!r}")
-        whole(busy_timeout_ms, "busy_timeout_ms", least=0)
+        if whole(busy_timeout_ms, "busy_timeout_ms", least=0) > _LONGEST_BUSY_TIMEOUT:
+            raise InvalidValue(
+                f"busy_timeout_ms must be at most {_LONGEST_BUSY_TIMEOUT}, not {busy_timeout_ms}"
+            )
         self.database = Database(
             os.fspath(db_path),
             clock=clock or system_clock,

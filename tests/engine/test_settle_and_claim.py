@@ -1,0 +1,126 @@
+"""A pool settles one run and claims the next in one transaction; a lost claim costs the one and not the other."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ManualClock, claim, dump, plain, rows, started
+from dura import ClaimedTask, DurableEngine, LeaseLost, TaskCancelledError, TaskNotFound
+from dura.store.claim import Claim
+from dura.store.settle import Settlement
+
+NEXT = Claim(worker_id="w1", lease_seconds=60, queues=None, max_priority=None)
+
+
+def completed(task: ClaimedTask) -> Settlement:
+    return Settlement(run_id=task.run_id, token=task.claim_token, result='"done"')
+
+
+def failed(task: ClaimedTask, **options: Any) -> Settlement:
+    return Settlement(run_id=task.run_id, token=task.claim_token, reason='{"a": 1}', **options)
+
+
+def test_the_run_is_settled_and_the_next_is_claimed(engine: DurableEngine) -> None:
+    task = started(engine)
+    waiting = engine.spawn_task(name="next", params=5)
+    lost, following = engine.settle_and_claim(completed(task), NEXT)
+    assert lost is None
+    assert following is not None
+    assert (following.run_id, following.params, following.claim_token) == (waiting.run_id, 5, 1)
+    assert engine.get_task(task.task_id).result == "done"
+
+
+def test_a_failed_attempt_may_be_the_next_one_itself(engine: DurableEngine) -> None:
+    task = started(engine)
+    _, following = engine.settle_and_claim(failed(task), NEXT)
+    assert following is not None
+    assert (following.task_id, following.attempt) == (task.task_id, 2)
+
+
+def test_with_nothing_left_there_is_no_next(engine: DurableEngine) -> None:
+    task = started(engine)
+    assert engine.settle_and_claim(failed(task, retryable=False), NEXT) == (None, None)
+    assert engine.get_task(task.task_id).failure_reason == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "fate", ["claimed again", "completed", "parked", "given back", "cancelled", "removed"]
+)
+@pytest.mark.parametrize("settle", [completed, failed])
+def test_a_lost_claim_settles_nothing_and_the_next_is_claimed_all_the_same(
+    engine: DurableEngine, clock: ManualClock, path: Path, settle: Any, fate: str
+) -> None:
+    task = started(engine, lease=10)
+    if fate == "claimed again":
+        clock.advance(11)
+        claim(engine)
+    elif fate == "completed":
+        engine.complete_run(run_id=task.run_id)
+    elif fate == "parked":
+        engine.await_event(run_id=task.run_id, task_id=task.task_id, step_name="s", event_name="e")
+    elif fate == "given back":
+        engine.give_back_run(run_id=task.run_id)
+    elif fate == "cancelled":
+        engine.cancel_task(task.task_id)
+    else:
+        engine.complete_run(run_id=task.run_id)
+        clock.advance(1)
+        engine.cleanup(timedelta(0))
+    waiting = engine.spawn_task(name="next", params=None, priority=1)
+    before = rows(path, "SELECT * FROM runs WHERE run_id = ?", task.run_id)
+    lost, following = engine.settle_and_claim(settle(task), NEXT)
+    assert type(lost) is {"cancelled": TaskCancelledError, "removed": TaskNotFound}.get(fate, LeaseLost)
+    assert following is not None
+    assert following.run_id == waiting.run_id
+    assert rows(path, "SELECT * FROM runs WHERE run_id = ?", task.run_id) == before
+
+
+def test_when_neither_can_be_written_nothing_is(engine: DurableEngine, path: Path) -> None:
+    task = started(engine)
+    engine.spawn_task(name="next", params=None)
+    with plain(path) as other:
+        other.execute(
+            "CREATE TRIGGER in_the_way BEFORE UPDATE ON tasks WHEN NEW.task_name = 'next' "
+            "BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    before = dump(path)
+    with pytest.raises(Exception, match="no"):
+        engine.settle_and_claim(completed(task), NEXT)
+    assert dump(path) == before
+
+
+def test_params_that_cannot_be_read_fail_their_task_and_the_one_after_it_is_had(
+    engine: DurableEngine, path: Path
+) -> None:
+    task = started(engine)
+    broken = engine.spawn_task(name="broken", params=None, priority=2)
+    sound = engine.spawn_task(name="sound", params=None)
+    with plain(path) as other:
+        other.execute("UPDATE tasks SET params = '[' WHERE task_name = 'broken'")
+    lost, following = engine.settle_and_claim(completed(task), NEXT)
+    assert lost is None
+    assert following is not None
+    assert following.run_id == sound.run_id
+    assert engine.get_task(broken.task_id).state == "failed"
+
+
+def test_a_due_sleeper_is_found_while_there_is_always_pending_work(
+    engine: DurableEngine, clock: ManualClock
+) -> None:
+    """What is due is looked after twenty times a second, however much is pending."""
+    engine.spawn_task(name="urgent", params=None, priority=9, available_after=timedelta(seconds=1))
+    for _ in range(30):
+        engine.spawn_task(name="job", params=None)
+    task = claim(engine)
+    names = []
+    for _ in range(20):
+        clock.advance(0.1)
+        _, following = engine.settle_and_claim(completed(task), NEXT)
+        assert following is not None
+        task = following
+        names.append(task.name)
+    assert names.index("urgent") == 9
