@@ -171,6 +171,10 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None] = lambda: None) -> int:
+    if not _is_terminal(sys.stderr):
+        # Textual draws there; the operator would sit before an empty screen whose keys act.
+        print("dura-tui: the monitor draws on standard error: start it without redirecting that")
+        return 2
     from dura_tui.app import DuraApp
     from dura_tui.terminal import HangUp
 

@@ -97,3 +97,22 @@ def test_a_monitor_that_was_stopped_draws_the_whole_screen_when_it_goes_on(termi
     terminal.process.send_signal(signal.SIGCONT)
     wait_until(lambda: b"Overview" in terminal.output[before:])
     wait_until(lambda: b"throughput" in terminal.output[before:])
+
+
+def test_a_monitor_that_could_not_be_seen_does_not_start(path: Path, tmp_path: Path) -> None:
+    DurableEngine(path).close()
+    far, near = pty.openpty()
+    try:
+        with open(tmp_path / "log", "w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dura_tui", str(path)], stdin=near, stdout=near, stderr=log
+            )
+        try:
+            assert process.wait(20) == 2
+        finally:
+            process.kill()
+            process.wait()
+        assert b"standard error" in os.read(far, 4096)
+    finally:
+        os.close(near)
+        os.close(far)
