@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import wait_until
+from conftest import plain, wait_until
 from dura import DurableEngine
 
 pytestmark = pytest.mark.crash
@@ -131,6 +131,24 @@ def test_the_second_signal_gives_the_run_back_as_the_process_ends(
     assert again is not None
     assert (again.task_id, again.attempt, again.reclaims) == (task.task_id, 1, 0)
     store.complete_run(run_id=again.run_id, claim_token=again.claim_token)
+
+
+def test_a_third_ctrl_c_does_not_keep_the_run_from_being_given_back(
+    store: DurableEngine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path, path: Path
+) -> None:
+    task = store.spawn_task(name="two_steps", params=None)
+    process = start("3600")
+    wait_until(lambda: "second-begins" in ledger(tmp_path))
+    process.send_signal(signal.SIGINT)
+    await_line(process, "draining")
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        process.send_signal(signal.SIGINT)
+        await_line(process, "given back when the process ends")
+        process.send_signal(signal.SIGINT)
+        other.execute("ROLLBACK")
+    process.wait(20)
+    assert store.get_task(task.task_id).state == "pending"
 
 
 def test_a_drain_whose_grace_is_over_gives_the_run_back_too(

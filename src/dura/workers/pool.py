@@ -174,5 +174,10 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: _Sig
 
 
 def _give_back(workers: list[Worker]) -> None:
-    for worker in workers:
-        worker.give_back()
+    """Give back what is in hand. Ctrl-C pressed once more must not leave it to the leases; SIGTERM ends it all."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        for worker in workers:
+            worker.give_back()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
