@@ -11,10 +11,11 @@ from benchmarks.systems import BARE, DBOS, EVERYONE, HUEY, OURS, RELEASE, UPGRAD
 
 SCALES: Final = ("tiny", "quick", "full", "large")
 
-_SECONDS: Final = {"tiny": 0.2, "quick": 0.5, "full": 4.0, "large": 4.0}
+_SECONDS: Final = {"tiny": 0.2, "quick": 0.4, "full": 4.0, "large": 4.0}
 _ROUNDS: Final = {"tiny": 1, "quick": 3, "full": 7, "large": 7}
 _SPARE: Final = 1.5
 """A store is filled with so many times the tasks that a window should take."""
+_MORE: Final = 40
 
 BOTH: Final = (OURS, RELEASE)
 STEPPING: Final = (OURS, RELEASE, DBOS)
@@ -52,7 +53,7 @@ class Row:
         for name in SCALES[: SCALES.index(scale) + 1]:
             options |= self.sized.get(name, {})
         if self.fill is not None:
-            options["tasks"] = math.ceil(system.pace * self.fill * options["seconds"] * _SPARE) + 100
+            options["tasks"] = math.ceil(system.pace * self.fill * options["seconds"] * _SPARE) + _MORE
         return options
 
 
@@ -83,18 +84,19 @@ def _steps(workers: int, floor: float, goal: float) -> Row:
         (rate(), _CPU),
         (times("rate", "dura-1.3.0", floor, goal),),
         options={"workers": workers, "steps": 5},
-        fill=0.4,
+        fill=0.2,
     )
 
 
 _SIZES: Final = {
     "tiny": {"sizes": [300, 1_000]},
-    "quick": {"sizes": [1_000, 10_000, 50_000]},
+    "quick": {"sizes": [1_000, 30_000]},
     "full": {"sizes": [1_000, 10_000, 100_000, 1_000_000]},
     "large": {"sizes": [1_000, 10_000, 100_000, 1_000_000, 10_000_000]},
 }
 _ONCE: Final = {"quick": 1, "full": 1, "large": 1}
 _SELDOM: Final = {"quick": 1, "full": 3, "large": 3}
+_TWICE: Final = {"quick": 2}
 
 
 def _claims(state: str, title: str) -> Row:
@@ -132,6 +134,7 @@ ROWS: Final = (
         options={"workers": 8},
         sized={"quick": {"seconds": 1.0}, "full": {"seconds": 4.0}},
         fill=0.25,
+        rounds=_TWICE,
     ),
     Row(
         "spawn",
@@ -177,6 +180,7 @@ ROWS: Final = (
         (*EVERYONE, BARE),
         (Measure("luck", "spawns", "ratio"), rate("all spawns/s")),
         (itself("luck", 1.5, 1.1),),
+        rounds=_TWICE,
     ),
     Row(
         "waiting",
@@ -186,6 +190,7 @@ ROWS: Final = (
         (Measure("worst", "worst wait", "seconds"), Measure("median", "median wait", "seconds")),
         (commits("worst", 50, 20),),
         fill=1.3,
+        rounds=_TWICE,
     ),
     _claims("pending", "all pending"),
     _claims("sleeping", "behind far-future sleepers of a higher priority"),
@@ -229,7 +234,7 @@ ROWS: Final = (
         EVERYONE,
         (Measure("bytes", "", "bytes"),),
         (times("bytes", "dura-1.3.0", 1.1, 0.9),),
-        sized={"tiny": {"tasks": 200}, "quick": {"tasks": 1_000}, "full": {"tasks": 5_000}},
+        sized={"tiny": {"tasks": 200}, "quick": {"tasks": 600}, "full": {"tasks": 5_000}},
         rounds=_ONCE,
         timed=False,
     ),
@@ -279,7 +284,7 @@ ROWS: Final = (
         (itself("snapshot", 0.5, 0.1), itself("share", 0.95, 0.98), itself("duty", 0.05, 0.01)),
         sized={
             "tiny": {"tasks": 20_000, "seconds": 0.8},
-            "quick": {"tasks": 60_000, "seconds": 3.0},
+            "quick": {"tasks": 50_000, "seconds": 3.0},
             "full": {"tasks": 1_000_000, "seconds": 60.0},
             "large": {"tasks": 10_000_000, "seconds": 600.0},
         },

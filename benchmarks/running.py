@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -54,11 +55,16 @@ def turns(rows: tuple[Row, ...], systems: frozenset[str], scale: str, rounds: in
     """Every cell in the order of running: in each round of a row the systems follow each other, another one first."""
     order: list[Turn] = []
     for row in rows:
-        chosen = [system for system in row.systems if system.id in systems]
+        wanted = [system for system in row.systems if system.id in systems]
         for number in range(rounds or row.rounds_at(scale)):
-            first = number % len(chosen) if chosen else 0
-            order += [Turn(row, system, number) for system in chosen[first:] + chosen[:first]]
+            taking = [system for system in wanted if rounds or number < _most_rounds(system, scale)]
+            first = number % len(taking) if taking else 0
+            order += [Turn(row, system, number) for system in taking[first:] + taking[:first]]
     return order
+
+
+def _most_rounds(system: System, scale: str) -> float:
+    return system.quick_rounds if system.quick_rounds is not None and scale == "quick" else math.inf
 
 
 class Runner:

@@ -25,6 +25,8 @@ class System:
     """The `synchronous` level that it comes with."""
     promise: str = ""
     """What its users get that others do not, or lack: equal speed is not equal service."""
+    quick_rounds: int | None = None
+    """At most so many rounds at the quick scale, for one that takes its time; None: as many as the row says."""
     release: str | None = None
     """The system whose engine builds this one's large stores, which are upgraded on opening."""
 
@@ -75,9 +77,10 @@ DBOS: Final = System(
     "dbos",
     "DBOS 3.4.0",
     "dbos",
-    700,
+    300,
     requirements=("dbos==3.4.0", "sqlalchemy==2.1.9", "pysqlite3==0.6.1"),
     promise="workflows with durable steps, recovery when a process starts, full history",
+    quick_rounds=1,
 )
 
 EVERYONE: Final = (OURS, RELEASE, HUEY, PERSIST_QUEUE, LITEQUEUE, DBOS)

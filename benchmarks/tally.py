@@ -14,6 +14,12 @@ from benchmarks.watching import Watch
 _PATIENCE = 60.0
 """Seconds to wait for the first job."""
 
+_LEAST = 20
+"""Jobs that a window should have."""
+
+_LONGEST = 10
+"""So many times its length a window may last to have them."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -75,11 +81,16 @@ class Tally:
         return self._last.wait(seconds)
 
     def window(self, seconds: float) -> Window:
-        """Count for so many seconds, or until there are no more, after a tenth of that time to get going."""
+        """Count for so many seconds after a tenth of that time to get going; until there are no more, if that is
+        sooner, and up to ten times as long while there is next to nothing to count."""
         self.wait_for_first()
         self._last.wait(seconds / 10)
         began, before, cpu = time.perf_counter(), self.latest, time.process_time()
         ran_out = self._last.wait(seconds)
+        while (
+            not ran_out and self.latest - before < _LEAST and time.perf_counter() - began < _LONGEST * seconds
+        ):
+            ran_out = self._last.wait(seconds / 10)
         after, ended, cpu = self.latest, time.perf_counter(), time.process_time() - cpu
         if ran_out:
             after, ended = self._expected, self.ended_at
