@@ -14,6 +14,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import isfinite
 from typing import Any, Final
 
 from dura.clock import Clock
@@ -167,10 +168,14 @@ def parse_payload(text: str) -> Any:
         return None
 
     def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is no JSON value")
+        raise ValueError(f"{fmt.clip(constant, 20)} is no JSON value, or too large a number")
+
+    def finite(number: str) -> float:
+        value = float(number)
+        return value if isfinite(value) else refuse(number)
 
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=refuse, parse_float=finite)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
@@ -216,7 +221,9 @@ def _extend(engine: DurableEngine, order: Order, actor: str) -> str:
         reason=order.reason,
         seen_claim_token=order.target.claim_token,
     )
-    return f"extended the claim of {order.target.title}: it now expires at {expires:%H:%M:%S} UTC"
+    return (
+        f"extended the claim of {order.target.title}: it now expires at {fmt.at(expires, engine.now())} UTC"
+    )
 
 
 def _requeue_objection(target: Target) -> str | None:

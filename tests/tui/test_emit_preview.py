@@ -5,10 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from conftest import ManualClock, claim
 from dura import DurableEngine, WorkflowSuspended
+from dura_tui.actions import parse_payload
 from tui.harness import monitor, running, says, text
 
 
@@ -25,6 +27,12 @@ def wait(engine: DurableEngine, event: str, seconds: float) -> str:
             claim_token=task.claim_token,
         )
     return task.task_id
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", "[1, -1e999]"])
+def test_a_number_that_cannot_be_stored_is_refused_while_it_is_typed(text: str) -> None:
+    with pytest.raises(ValueError, match="is no JSON value"):
+        parse_payload(text)
 
 
 async def test_a_run_that_waits_is_named_though_very_many_others_wait_for_other_events(
