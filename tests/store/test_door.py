@@ -320,3 +320,28 @@ def test_ctrl_c_at_any_step_of_the_leader_leaves_every_other_operation_done_once
     assert number > 40
     assert engine.check() == ()
     engine.close()
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_a_leader_is_not_disturbed_by_one_who_leaves_the_line_while_it_settles_itself(step: int) -> None:
+    door = door_module.Door()
+    leader: door_module.Ticket[None] = door_module.Ticket(lambda _: None, alone=False)
+    guest: door_module.Ticket[None] = door_module.Ticket(lambda _: None, alone=False)
+    assert door.enter(leader, 1)
+    seen = 0
+
+    def leave_at_the_step(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
+        nonlocal seen
+        if frame.f_code.co_name not in ("settle", "let_go"):
+            return None
+        if seen == step:
+            door.leave(guest)
+        seen += 1
+        return leave_at_the_step
+
+    sys.settrace(leave_at_the_step)
+    try:
+        leader.settle(None)
+    finally:
+        sys.settrace(None)
+    assert leader.settled

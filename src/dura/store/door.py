@@ -45,8 +45,14 @@ class Ticket(Generic[R]):
         """Let the caller go on. Repeating the call does no harm."""
         self.error = error if error is not None else self.error
         self.settled = True
-        if self.gate.locked():
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Wake the caller. Two threads may do it at once: the leader who settles it, and whoever leaves the line."""
+        try:
             self.gate.release()
+        except RuntimeError:
+            return  # the other was first
 
     def outcome(self) -> R:
         """The operation's result, or its error raised."""
@@ -118,8 +124,8 @@ class Door:
         with self._mutex:
             if self._line and self._line[0] is ticket:
                 self._line.popleft()
-            if self._line and self._line[0].gate.locked():
-                self._line[0].gate.release()
+            if self._line:
+                self._line[0].let_go()
 
     def _leads(self, ticket: Ticket[Any]) -> bool:
         with self._mutex:
