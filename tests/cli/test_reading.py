@@ -232,6 +232,16 @@ def test_a_deeply_nested_value_is_no_traceback(dura: Command, shop: Shop, depth:
     assert dura("state", shop.path, "poller").code == 0
 
 
+def test_a_very_long_name_among_short_ones_is_listed_at_once(dura: Command, shop: Shop) -> None:
+    engine = DurableEngine(shop.path)
+    engine.emit_event(event_name="e" * 200_000)
+    engine.close()
+    seen = dura("events", shop.path)
+    assert seen.code == 0
+    assert "e" * 200_000 in seen.out
+    assert not any(line.endswith(" ") for line in seen.out.splitlines())
+
+
 def test_audit_tells_who_did_what_and_why(dura: Command, shop: Shop) -> None:
     assert dura("cancel", shop.path, shop.pending, "--actor", "ana", "--reason", "ordered [twice]").code == 0
     out = dura("audit", shop.path).out

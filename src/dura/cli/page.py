@@ -40,7 +40,7 @@ _GAP: Final = 2
 _ROOMY: Final = 110
 """Columns from which on a page shows what is nice to know."""
 _UNLIMITED: Final = 1_000_000
-_TRAILING_SPACE: Final = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
+_TRAILING_SPACE: Final = re.compile(r"(?<! ) +((?:\x1b\[[0-9;]*m)*)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
