@@ -48,6 +48,17 @@ def test_connections_of_threads_that_ended_are_closed(path: Path) -> None:
         gc.enable()
 
 
+def test_an_engine_that_is_dropped_unclosed_leaves_nothing_open(path: Path) -> None:
+    engine = DurableEngine(path)
+    engine.spawn_task(name="job", params=None)
+    on_threads(3, engine.ready_run_count)
+    assert open_files(path) > 0
+    del engine
+    gc.collect()
+    assert open_files(path) == 0
+    assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
+
+
 def test_the_last_to_close_leaves_one_file(path: Path, tmp_path: Path) -> None:
     engine = DurableEngine(path)
     on_threads(4, lambda: engine.spawn_task(name="job", params=None))

@@ -84,6 +84,11 @@ def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection
     )
 
 
+def _disconnect_all(links: list[Link]) -> None:
+    for link in links:
+        link.disconnect()
+
+
 class Connections:
     """All connections of one process to one file."""
 
@@ -94,6 +99,8 @@ class Connections:
         self._local = threading.local()
         self._links: list[Link] = []
         self._links_lock = threading.Lock()
+        # An engine that is dropped without `close` leaves nothing open. At exit nothing is closed: daemon threads still run.
+        weakref.finalize(self, _disconnect_all, self._links).atexit = False
 
     def all(self) -> list[Link]:
         """Every link there is, whether connected or not."""
@@ -145,7 +152,7 @@ class Connections:
         """Close connections whose threads have ended; nobody else will."""
         with self._links_lock:
             orphans = [link for link in self._links if link.orphaned()]
-            self._links = [link for link in self._links if link not in orphans]
+            self._links[:] = [link for link in self._links if link not in orphans]
         for link in orphans:
             link.disconnect()
 

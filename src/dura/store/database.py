@@ -258,13 +258,13 @@ class Database:
 
     def after_fork_in_child(self) -> None:
         """Begin anew; what could not be closed is kept from the garbage collector, which would close it."""
-        _inherited.extend(link for link in self._connections.all() if link.connection is not None)
+        _inherited.append(self._connections)
         self.listeners.clear()
         self._reset()
 
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
-_inherited: list[Link] = []
+_inherited: list[Connections] = []
 _resumptions: list[Callable[[], None]] = []
 
 
