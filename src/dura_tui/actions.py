@@ -140,12 +140,21 @@ class Operator:
                 engine.close()
         except (ActionRefused, InvalidRunState, TaskNotFound) as error:
             return Outcome(
-                action.name, done=False, text=f"{action.label} refused: {fmt.printable(str(error))}"
+                action.name, done=False, text=f"{action.label} refused: {_said(error, order.target)}"
             )
         except (EngineError, OSError) as error:
             return Outcome(
-                action.name, done=False, text=f"{action.label} failed: {fmt.printable(str(error))}"
+                action.name, done=False, text=f"{action.label} failed: {_said(error, order.target)}"
             )
+
+
+def _said(error: Exception, target: Target) -> str:
+    """What went wrong, with the target's ids as the screens show them: in full they leave a line no room for why."""
+    said = str(error)
+    for identifier in (target.task_id, target.run_id):
+        if identifier:
+            said = said.replace(identifier, identifier[-8:])
+    return fmt.printable(said)
 
 
 def present_actor() -> str:

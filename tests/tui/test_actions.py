@@ -210,7 +210,7 @@ async def test_an_action_on_a_claim_that_moved_on_is_refused_with_the_present_st
         await pilot.press("x")
         await says(pilot, "Extend the claim")
         await pilot.press("enter")
-        await says(pilot, "✗ extend claim refused")
+        await says(pilot, "✗ extend claim refused: cannot extend the lease of run ", ": it has been")
     assert run_of(path, shop.running)["state"] == "running"
     assert audit(path) == []
 
