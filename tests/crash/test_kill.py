@@ -151,6 +151,32 @@ def test_a_third_ctrl_c_does_not_keep_the_run_from_being_given_back(
     assert store.get_task(task.task_id).state == "pending"
 
 
+_APPLICATION = """
+import sys, threading
+from dura import DurableEngine, run_workers
+
+def handler(engine, task):
+    print("begun", file=sys.stderr, flush=True)
+    threading.Event().wait(60)
+
+run_workers(DurableEngine(sys.argv[1]), handlers={"job": handler}, worker_count=1, handle_signals=False,
+            claim_timeout_secs=3600)
+"""
+
+
+def test_ctrl_c_in_an_application_that_catches_signals_itself_gives_the_run_back(
+    store: DurableEngine, path: Path
+) -> None:
+    task = store.spawn_task(name="job", params=None)
+    with subprocess.Popen(
+        [sys.executable, "-c", _APPLICATION, str(path)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        await_line(process, "begun")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert store.get_task(task.task_id).state == "pending"
+
+
 def test_a_drain_whose_grace_is_over_gives_the_run_back_too(
     store: DurableEngine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:

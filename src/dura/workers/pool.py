@@ -145,9 +145,13 @@ def _run(terms: Terms, workers: list[Worker], signals: _Signals, grace: float) -
             try:
                 while not terms.stop_event.wait(_TICK) and not signals.count:
                     pass
-            finally:
                 terms.stop_event.set()
-            _drain(workers, threads, signals, grace)
+                _drain(workers, threads, signals, grace)
+            except BaseException:
+                # A second signal, or Ctrl-C in an application that catches the signals itself.
+                terms.stop_event.set()
+                atexit.register(_give_back, workers)
+                raise
     finally:
         terms.engine.close()
 
@@ -160,11 +164,11 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: _Sig
         now = time.monotonic()
         in_hand = [task for worker in workers if (task := worker.task) is not None]
         if signals.count > 1 or now >= deadline:
-            atexit.register(_give_back, workers)
             why = "a second signal came" if signals.count > 1 else f"the grace of {grace:g} s is over"
             logger.warning("%s; %d runs in hand are given back when the process ends", why, len(in_hand))
             if signals.count > 1:
                 raise SystemExit(128 + signals.latest)
+            atexit.register(_give_back, workers)
             return
         if now >= next_report:
             names_in_hand = ", ".join(f"{task.name} {task.task_id}" for task in in_hand) or "none"
