@@ -173,6 +173,8 @@ class Database:
                     path=self.path,
                 ) from error
             raise
+        except Exception:
+            raise
         except BaseException:
             # Ctrl-C after the commit: what is committed must not be run again.
             if committing and not connection.in_transaction:
