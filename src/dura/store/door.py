@@ -27,7 +27,7 @@ _NEXT_LOOK: Final = 0.1
 class Ticket(Generic[R]):
     """One caller's operation and what became of it."""
 
-    __slots__ = ("alone", "announces", "error", "gate", "operation", "result", "settled")
+    __slots__ = ("alone", "announces", "error", "gate", "left", "operation", "result", "settled")
 
     def __init__(self, operation: Callable[..., R], *, alone: bool) -> None:
         self.operation = operation
@@ -35,6 +35,8 @@ class Ticket(Generic[R]):
         """Whether it must run on its caller's own thread, in a transaction of its own."""
         self.announces = False
         self.settled = False
+        self.left = False
+        """Whether the caller is gone, also before its time (Ctrl-C): nobody would lead in its place."""
         self.result: R | None = None
         self.error: BaseException | None = None
         self.gate = threading.Lock()
@@ -84,7 +86,7 @@ class Door:
             timeout: The longest wait for the operation to begin, in seconds. One that a leader is running ends soon.
 
         Returns:
-            Whether the ticket leads; then `leave` must follow. Else it is settled.
+            Whether the ticket leads. Else it is settled. In any case, an exception included, `leave` must follow.
 
         Raises:
             Late: The wait was too long; the operation was not run.
@@ -93,16 +95,12 @@ class Door:
             self._line.append(ticket)
             if self._line[0] is ticket:
                 return True
-        try:
-            while not ticket.gate.acquire(timeout=timeout):
-                if self._leads(ticket):
-                    return True
-                if self._withdraw(ticket):
-                    raise Late
-                timeout = _NEXT_LOOK
-        except BaseException:
-            self._withdraw(ticket)
-            raise
+        while not ticket.gate.acquire(timeout=timeout):
+            if self._leads(ticket):
+                return True
+            if self._withdraw(ticket):
+                raise Late
+            timeout = _NEXT_LOOK
         return self._leads(ticket)
 
     def company(self, batch: list[Ticket[Any]]) -> None:
@@ -116,14 +114,15 @@ class Door:
         """For the leader: return taken tickets, not run, to the places behind its own."""
         with self._mutex:
             for ticket in reversed(tickets):
-                if ticket not in self._line:
+                if ticket not in self._line and not ticket.left:
                     self._line.insert(1, ticket)
 
     def leave(self, ticket: Ticket[Any]) -> None:
-        """Hand the lead on if the ticket has it. Repeating the call does no harm."""
+        """Take the ticket out of the line and let whoever is first lead. Repeating the call does no harm."""
         with self._mutex:
-            if self._line and self._line[0] is ticket:
-                self._line.popleft()
+            ticket.left = True
+            if ticket in self._line:
+                self._line.remove(ticket)
             if self._line:
                 self._line[0].let_go()
 
