@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from inspect import iscoroutinefunction
 
 from dura.errors import InvalidValue
 
@@ -125,3 +126,20 @@ def names(value: str | Iterable[str] | None, what: str) -> tuple[str, ...] | Non
     if not found:
         raise InvalidValue(f"{what} must name at least one; pass None for all")
     return found
+
+
+def functions(value: Mapping[str, object], what: str) -> None:
+    """Check a mapping from names to functions.
+
+    Raises:
+        InvalidValue: It is no mapping, or holds something that cannot be called, or that is asynchronous.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidValue(f"{what} must map task names to functions, not be {_shown(value)}")
+    for key, function in value.items():
+        if not callable(function):
+            raise InvalidValue(f"{what}[{_shown(key)}] must be a function, not {_shown(function)}")
+        if iscoroutinefunction(function):
+            raise InvalidValue(
+                f"{what}[{_shown(key)}] must be a plain function, not an async one; call asyncio.run inside it"
+            )

@@ -275,6 +275,27 @@ def test_bad_options_are_refused_before_any_thread_starts(
     assert threading.active_count() == threads
 
 
+async def later(engine: DurableEngine, task: ClaimedTask) -> None:
+    """No handler."""
+
+
+@pytest.mark.parametrize(
+    ("handlers", "message"),
+    [
+        ([later], "handlers must map task names to functions, not be \\["),
+        ({"job": "job"}, "handlers\\['job'\\] must be a function, not 'job'"),
+        ({"job": later}, "handlers\\['job'\\] must be a plain function, not an async one"),
+    ],
+)
+def test_handlers_that_could_not_be_called_are_refused_at_the_start(
+    store: DurableEngine, handlers: Any, message: str
+) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        run_workers(store, handlers=handlers, worker_count=1, handle_signals=False)
+    with pytest.raises(InvalidValue, match=message):
+        run_worker(store, handlers=handlers, worker_id="me", stop_event=threading.Event())
+
+
 def test_a_pool_survives_a_store_that_is_locked_for_a_while(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

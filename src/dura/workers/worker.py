@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dura.checks import name, names, seconds
+from dura.checks import functions, name, names, seconds
 from dura.engine import DurableEngine
 from dura.errors import EngineError, StoreBusy
 from dura.health import Heartbeat
@@ -41,6 +41,9 @@ class Terms:
     claim_timeout_secs: float
     poll_interval: float
     queues: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        functions(self.handlers, "handlers")
 
 
 class Worker:
