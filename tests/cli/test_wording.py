@@ -15,6 +15,7 @@ from dura.cli.wording import (
     lease_end,
     printable,
     printable_lines,
+    progress,
     situation,
     size,
     sleep_of,
@@ -120,6 +121,17 @@ def test_a_task_is_told_by_the_one_thing_worth_knowing() -> None:
     assert situation(row("pending", error="E"), NOW) == "again after E"
     assert situation(row("pending"), NOW) == ""
     assert situation(row("unheard-of"), NOW) == ""
+
+
+def test_progress_is_told_against_what_is_known_of_the_steps() -> None:
+    declared: dict[str, object] = {"steps_done": 1, "steps_total": 3, "steps_declared": True}
+    usual: dict[str, object] = {"steps_done": 2, "steps_total": 3}
+    assert progress(row("running")) == "-"
+    assert progress(row("running", steps_done=2)) == "2"
+    assert progress(row("running", **usual)) == "2/~3"
+    assert progress(row("completed", **usual)) == "2/2", "a completed task took the steps that it took"
+    assert progress(row("completed", steps_total=3)) == "-"
+    assert progress(row("completed", **declared)) == "1/3"
 
 
 def test_values_are_laid_out_by_what_fits_a_line() -> None:

@@ -157,11 +157,14 @@ def situation(task: TaskRow, now: datetime) -> str:
 
 
 def progress(task: TaskRow) -> str:
-    """Steps done, against those declared or else those usual (`~`) for its name."""
+    """Steps done, against those declared or else, until it is completed, those usual (`~`) for its name."""
     if task.steps_total is None:
         return str(task.steps_done) if task.steps_done else NOTHING
-    about = "" if task.steps_declared or task.state == State.COMPLETED else "~"
-    return f"{task.steps_done}/{about}{task.steps_total}"
+    if task.steps_declared:
+        return f"{task.steps_done}/{task.steps_total}"
+    if task.state == State.COMPLETED:
+        return f"{task.steps_done}/{task.steps_done}" if task.steps_done else NOTHING
+    return f"{task.steps_done}/~{task.steps_total}"
 
 
 # --- stored values ----------------------------------------------------------------------------------------------------

@@ -75,12 +75,8 @@ def doing_line(detail: TaskDetail, now: datetime) -> Text:
 def _steps(task: TaskRow) -> Cell:
     if task.steps_total is None:
         return cell(str(task.steps_done))
-    about = "" if task.steps_declared else " as finished tasks of this name took"
-    style = cells.STYLES.get(task.state, "blue")
-    drawn = cells.progress(
-        task.steps_done, task.steps_total, declared=task.steps_declared, style=style, width=10
-    )
-    return (*drawn, (about, "bright_black"))
+    usual = "" if task.steps_declared or task.state == State.COMPLETED else " usually"
+    return (*cells.progress(task, width=10), (usual, "bright_black"))
 
 
 def _moves(detail: TaskDetail, now: datetime) -> Cell:

@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.text import Text
 
-from dura.records import Sleeper
+from dura.records import Sleeper, TaskRow
 from dura.states import SleepCause, State
 from dura_tui import format as fmt
 
@@ -110,18 +110,21 @@ def waits_for(sleeper: Sleeper) -> Cell:
     return (("its own timer", ""), (step, "bright_black"))
 
 
-def progress(
-    done: int, total: int | None, *, declared: bool = True, style: str = "blue", width: int = 6
-) -> Cell:
-    """Steps done as a bar and as numbers, with `~` before a total that was not declared; no bar without a total."""
+def progress(task: TaskRow, width: int = 6) -> Cell:
+    """Steps done as a bar and as numbers, with `~` before a total that is only usual for the name; no bar without one."""
+    done, total, usual = task.steps_done, task.steps_total, ""
+    if not task.steps_declared and task.state == State.COMPLETED:
+        total = done
+    elif not task.steps_declared:
+        usual = "~"
     if not total:
         return cell(f"{done} done", "") if done else cell(fmt.NOTHING, "bright_black")
     filled = fmt.bar(done, total, width)
     full = filled.rstrip("░")
     return (
-        (full, style),
+        (full, STYLES.get(task.state, "blue")),
         (filled[len(full) :], "bright_black"),
-        (f" {done}/{'' if declared else '~'}{total}", ""),
+        (f" {done}/{usual}{total}", ""),
     )
 
 
