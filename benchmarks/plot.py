@@ -39,7 +39,7 @@ def bars(results: Results) -> str:
         rates = _rates(results, row) if row.id in _BARRED else []
         if not rates:
             continue
-        drawn.append(_text(0, y + 16, row.title, "t"))
+        drawn.append(_text(12, y + 16, row.title, "t"))
         y += _TITLE - 8
         most = max(rate for _, _, rate in rates)
         for system, title, rate in rates:
@@ -114,7 +114,7 @@ def _panel(title: str, points: dict[str, list[tuple[int, float]]], x: float, y: 
         drawn.append(
             f'<polyline points="{path}" fill="none" stroke="{_COLOURS[system]}" stroke-width="2.5"/>'
         )
-        drawn.append(_text(left + number * 110, top + height + 36, system, "", colour=_COLOURS[system]))
+        drawn.append(_text(left + number * 130, top + height + 36, system, "", colour=_COLOURS[system]))
     return drawn
 
 

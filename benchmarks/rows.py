@@ -234,7 +234,7 @@ ROWS: Final = (
         EVERYONE,
         (Measure("bytes", "", "bytes"),),
         (times("bytes", "dura-1.3.0", 1.1, 0.9),),
-        sized={"tiny": {"tasks": 200}, "quick": {"tasks": 600}, "full": {"tasks": 5_000}},
+        sized={"tiny": {"tasks": 200}, "quick": {"tasks": 300}, "full": {"tasks": 5_000}},
         rounds=_ONCE,
         timed=False,
     ),
