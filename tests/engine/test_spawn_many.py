@@ -69,3 +69,19 @@ def test_one_bad_task_keeps_all_from_being_spawned_and_is_named(
 
 def test_an_empty_list_spawns_nothing(engine: DurableEngine) -> None:
     assert engine.spawn_many([]) == []
+
+
+@pytest.mark.parametrize("bad", [None, 5, {"name": "job", "params": None}])
+def test_what_is_no_list_of_mappings_is_refused(engine: DurableEngine, bad: Any) -> None:
+    with pytest.raises(InvalidValue, match="a list of mappings"):
+        engine.spawn_many(bad)
+
+
+def test_a_missing_argument_is_named_as_the_users_own(engine: DurableEngine) -> None:
+    with pytest.raises(InvalidValue, match=r"spawn_task\(\) missing .*'params'"):
+        engine.spawn_many([{"name": "job"}])
+
+
+def test_state_items_that_are_no_mapping_are_refused(engine: DurableEngine) -> None:
+    with pytest.raises(InvalidValue, match="a mapping of keys to values"):
+        engine.set_state_many(namespace="n", items=["a"])  # type: ignore[arg-type]

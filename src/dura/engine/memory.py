@@ -8,6 +8,7 @@ from typing import Any
 from dura.checks import name, own_name, text
 from dura.codec import decode, encode
 from dura.engine.opened import OpenedStore
+from dura.errors import InvalidValue
 from dura.store import state
 from dura.store.connections import Transaction
 
@@ -46,6 +47,8 @@ class StateCalls(OpenedStore):
             InvalidValue: The namespace is reserved, or a value is no JSON value (`NotStorable`); nothing is set.
         """
         own_name(namespace, "namespace")
+        if not isinstance(items, Mapping):
+            raise InvalidValue(f"items must be a mapping of keys to values, not {type(items).__name__}")
         pairs = [
             (name(key, "key"), encode(value, f"the value of {namespace}/{key}"))
             for key, value in items.items()

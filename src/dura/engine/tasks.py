@@ -83,12 +83,15 @@ class TaskCalls(OpenedStore):
             InvalidValue: An argument is unknown, missing or out of range; it is said of which task.
             StoreError: The file cannot be written.
         """
+        if isinstance(tasks, Mapping) or not isinstance(tasks, Iterable):
+            raise InvalidValue(f"tasks must be a list of mappings, not {type(tasks).__name__}")
         specs = []
         for number, arguments in enumerate(tasks):
             try:
                 specs.append(_spec(**arguments))
             except (TypeError, InvalidValue) as error:
-                raise InvalidValue(f"task {number} of the list cannot be spawned: {error}") from error
+                what = str(error).replace("_spec()", "spawn_task()")
+                raise InvalidValue(f"task {number} of the list cannot be spawned: {what}") from error
         return self.database.write(lambda tx: spawn(tx, specs))
 
     def claim_task(

@@ -131,11 +131,17 @@ def faults_named(path: str) -> Iterator[None]:
     """Raise what SQLite reports inside the block as errors that name `path`.
 
     Raises:
-        StoreError: SQLite reported an error; its class and text are those of `translate`.
+        StoreError: SQLite reported an error; its class and text are those of `translate`. Or a damaged file holds
+            bytes where text belongs.
     """
     try:
         yield
     except sqlite3.ProgrammingError:
         raise
+    except UnicodeDecodeError as error:
+        raise StoreError(
+            f"{path} is damaged: a text in it is no text ({error.reason}). Keep a copy, and restore a backup.",
+            path=path,
+        ) from error
     except sqlite3.Error as error:
         raise translate(error, path) from error
