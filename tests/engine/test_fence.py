@@ -249,6 +249,8 @@ def test_a_claim_is_current_for_its_own_engine_and_run_only(
 ) -> None:
     stale = lost(engine, clock, "claimed_again")
     other = started(engine)
+    engine.give_back_run(run_id=other.run_id)
+    assert claim(engine).claim_token != stale.claim_token
     second = DurableEngine(path, clock=clock)
     with holding(engine, stale):
         engine.complete_run(run_id=other.run_id)
