@@ -67,6 +67,22 @@ def test_the_last_to_close_leaves_one_file(path: Path, tmp_path: Path) -> None:
     assert rows(path, "SELECT COUNT(*) FROM tasks") == [(4,)]
 
 
+def test_of_threads_that_close_at_once_the_last_leaves_one_file(path: Path) -> None:
+    """Unless they take turns, one round in twenty leaves the write-ahead log behind."""
+    engine = DurableEngine(path)
+    engine.close()
+    for _ in range(150):
+        together = threading.Barrier(3, timeout=30)
+
+        def use_and_close(together: threading.Barrier = together) -> None:
+            engine.ready_run_count()
+            together.wait()
+            engine.close()
+
+        on_threads(3, use_and_close)
+        assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
+
+
 def test_closing_twice_or_unused_does_no_harm(path: Path) -> None:
     engine = DurableEngine(path)
     engine.close()

@@ -99,6 +99,7 @@ class Connections:
         self._local = threading.local()
         self._links: list[Link] = []
         self._links_lock = threading.Lock()
+        self._closing = threading.Lock()
         # An engine that is dropped without `close` leaves nothing open. At exit nothing is closed: daemon threads still run.
         weakref.finalize(self, _disconnect_all, self._links).atexit = False
 
@@ -154,6 +155,11 @@ class Connections:
             orphans = [link for link in self._links if link.orphaned()]
             self._links[:] = [link for link in self._links if link not in orphans]
         for link in orphans:
+            self._disconnect(link)
+
+    def _disconnect(self, link: Link) -> None:
+        """Close one connection at a time: of two that close at once, each may think that the other stays."""
+        with self._closing:
             link.disconnect()
 
     def close(self) -> None:
@@ -166,4 +172,4 @@ class Connections:
         link: Link | None = getattr(self._local, "link", None)
         if link is not None and link.open_transaction() is None:
             with faults_named(self._path):
-                link.disconnect()
+                self._disconnect(link)
