@@ -48,6 +48,24 @@ def test_every_action_with_an_actor_leaves_one_entry(engine: DurableEngine) -> N
     ]  # fmt: skip
 
 
+def test_the_entry_of_a_requeue_says_which_steps_run_again(engine: DurableEngine) -> None:
+    task = started(engine)
+    engine.checkpoint(task_id=task.task_id, step_name="load", fn=lambda: 1)
+    for options in ({"from_step": "load"}, {"keep_checkpoints": False}):
+        engine.cancel_task(task.task_id)
+        engine.requeue_task(task.task_id, actor="ana", **options)
+    assert [entry["after"] for entry in entries(engine)] == [
+        "pending, from step 'load'",
+        "pending, from scratch",
+    ]
+
+
+def test_an_extension_that_changes_nothing_leaves_no_entry(engine: DurableEngine) -> None:
+    task = started(engine)
+    engine.extend_claim(run_id=task.run_id, by_secs=1, actor="ana")
+    assert entries(engine) == []
+
+
 def test_programs_leave_no_entry(engine: DurableEngine, path: Path) -> None:
     task = started(engine)
     engine.extend_claim(run_id=task.run_id, by_secs=600)

@@ -105,10 +105,17 @@ class OperatorCalls(OpenedStore):
         by, seen = _actor(actor, reason), _seen(None, seen_claim_token)
 
         def operation(tx: Transaction) -> str:
-            task_id, expires_at = operate.extend(tx, run_id, token, by_secs, seen)
-            audit.record(
-                tx, by, action="extend", target=task_id, run_id=run_id, before=State.RUNNING, after=expires_at
-            )
+            task_id, expires_at, extended = operate.extend(tx, run_id, token, by_secs, seen)
+            if extended:
+                audit.record(
+                    tx,
+                    by,
+                    action="extend",
+                    target=task_id,
+                    run_id=run_id,
+                    before=State.RUNNING,
+                    after=expires_at,
+                )
             return expires_at
 
         return from_text(self.database.write(operation))
@@ -143,6 +150,8 @@ class OperatorCalls(OpenedStore):
         optional_text(from_step, "from_step")
         by, seen = _actor(actor, reason), _seen(seen_run_id)
 
+        dropped = f", from step {from_step!r}" if from_step else "" if keep_checkpoints else ", from scratch"
+
         def operation(tx: Transaction) -> TaskRef:
             task, ref = operate.requeue(
                 tx, task_id, seen, keep_checkpoints=keep_checkpoints, from_step=from_step
@@ -154,7 +163,7 @@ class OperatorCalls(OpenedStore):
                 target=task_id,
                 run_id=ref.run_id,
                 before=task.state,
-                after=State.PENDING,
+                after=f"{State.PENDING}{dropped}",
             )
             return ref
 

@@ -77,11 +77,13 @@ def find(tx: Transaction, task_id: str) -> Task:
     return Task(task_id, state, run, token, cause, event, max_attempts)
 
 
-def extend(tx: Transaction, run_id: str, token: int | None, seconds: float, seen: Seen) -> tuple[str, str]:
+def extend(
+    tx: Transaction, run_id: str, token: int | None, seconds: float, seen: Seen
+) -> tuple[str, str, bool]:
     """Let the run's lease end `seconds` from now, if that is later than it ends already.
 
     Returns:
-        The task's id and when the lease ends.
+        The task's id, when the lease ends, and whether that is later than before.
     """
     if seen.claim_token is not None:
         _check_lease(tx, run_id, seen.claim_token)
@@ -89,7 +91,7 @@ def extend(tx: Transaction, run_id: str, token: int | None, seconds: float, seen
     (expires_at,) = tx.execute("SELECT claim_expires_at FROM runs WHERE run_id = ?", (run_id,)).fetchone()
     extended = max(expires_at, later(tx.now, seconds))
     tx.execute("UPDATE runs SET claim_expires_at = ? WHERE run_id = ?", (extended, run_id))
-    return run.task_id, extended
+    return run.task_id, extended, extended > expires_at
 
 
 def _check_lease(tx: Transaction, run_id: str, seen: int) -> None:

@@ -116,10 +116,8 @@ class Worker:
             self.task = None
             delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
             logger.warning(
-                "%s: no handler for task %s here; left to other workers for %.1f s",
-                task.name,
-                task.task_id,
-                delay,
+                "%s: no handler for task %s of queue %s here; left to other workers for %.1f s",
+                *(task.name, task.task_id, task.queue, delay),
             )
         return True
 
