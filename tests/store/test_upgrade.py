@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import multiprocessing
 import sqlite3
@@ -348,9 +347,3 @@ def test_cleanup_of_an_upgraded_store_works_without_giving_pages_back(old: Path,
     with plain(old) as other:
         assert other.execute("PRAGMA auto_vacuum").fetchone() == (2,)
     engine.close()
-
-
-def test_the_report_is_kept_as_json(old: Path, story: ManualClock) -> None:
-    DurableEngine(old, clock=story).close()
-    ((text,),) = rows(old, "SELECT value FROM state WHERE namespace = 'dura.schema' AND key = 'upgrade'")
-    assert json.loads(text)["from"] == "1.3.0"
