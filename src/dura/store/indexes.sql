@@ -9,9 +9,8 @@ CREATE INDEX IF NOT EXISTS runs_pending ON runs (queue, priority DESC, available
 -- Which attempts failed lately?
 CREATE INDEX IF NOT EXISTS runs_failed ON runs (failed_at) WHERE state = 'failed';
 
--- Which tasks of a name are alive, and how old is the oldest?
-CREATE INDEX IF NOT EXISTS tasks_live ON tasks (task_name, enqueue_at)
-    WHERE state IN ('pending', 'running', 'sleeping');
+-- Which tasks of a name are alive, and how old is the oldest? (Not by `state`: every claim would write to it.)
+CREATE INDEX IF NOT EXISTS tasks_live ON tasks (task_name, enqueue_at) WHERE terminal_at IS NULL;
 
 -- Which tasks ended when (cleanup, throughput, lists by final state)?
 CREATE INDEX IF NOT EXISTS tasks_terminal ON tasks (state, terminal_at)

@@ -135,7 +135,7 @@ def cancel_duplicates(tx: Transaction, name: str) -> tuple[str | None, int]:
     live = tx.execute(
         """
         SELECT task_id FROM tasks INDEXED BY tasks_live
-        WHERE task_name = ? AND state IN ('pending', 'running', 'sleeping') ORDER BY enqueue_at, rowid
+        WHERE task_name = ? AND terminal_at IS NULL ORDER BY enqueue_at, rowid
         """,
         (name,),
     ).fetchall()

@@ -71,14 +71,14 @@ def _oldest_live_task(tx: Transaction) -> str | None:
     row = tx.execute(
         """
         WITH RECURSIVE names (name) AS (
-            SELECT min(task_name) FROM tasks INDEXED BY tasks_live WHERE state IN ('pending', 'running', 'sleeping')
+            SELECT min(task_name) FROM tasks INDEXED BY tasks_live WHERE terminal_at IS NULL
             UNION ALL
             SELECT (SELECT min(task_name) FROM tasks INDEXED BY tasks_live
-                    WHERE state IN ('pending', 'running', 'sleeping') AND task_name > names.name)
+                    WHERE terminal_at IS NULL AND task_name > names.name)
             FROM names WHERE names.name IS NOT NULL
         )
         SELECT min((SELECT min(enqueue_at) FROM tasks INDEXED BY tasks_live
-                    WHERE state IN ('pending', 'running', 'sleeping') AND task_name = names.name))
+                    WHERE terminal_at IS NULL AND task_name = names.name))
         FROM names WHERE names.name IS NOT NULL
         """
     ).fetchone()
