@@ -54,11 +54,11 @@ def anything_due(connection: sqlite3.Connection, now: str, claim: Claim) -> bool
     """Whether a claim would find something to do, by reads alone."""
     due = connection.execute(
         """
-        SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'running' AND claim_expires_at <= ?1)
-            OR EXISTS (SELECT 1 FROM runs WHERE state = 'sleeping' AND available_at <= ?1)
+        SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'running' AND claim_expires_at <= ?)
+            OR EXISTS (SELECT 1 FROM runs WHERE state = 'sleeping' AND available_at <= ?)
             OR EXISTS (SELECT 1 FROM state WHERE namespace = 'dura.wakes')
         """,
-        (now,),
+        (now, now),
     ).fetchone()[0]
     return bool(due) or _anything_pending(connection, claim)
 

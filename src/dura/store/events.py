@@ -153,11 +153,11 @@ def require_parked(tx: Transaction, run_id: str, name: str) -> None:
     row = tx.execute(
         """
         SELECT r.state, EXISTS (
-            SELECT 1 FROM waits w WHERE w.run_id = r.run_id AND w.event_name = ?2
-            AND r.state = 'sleeping' AND r.wake_event = w.event_name AND (w.timeout_at IS NULL OR w.timeout_at >= ?3))
-        FROM runs r WHERE r.run_id = ?1
+            SELECT 1 FROM waits w WHERE w.run_id = r.run_id AND w.event_name = ?
+            AND r.state = 'sleeping' AND r.wake_event = w.event_name AND (w.timeout_at IS NULL OR w.timeout_at >= ?))
+        FROM runs r WHERE r.run_id = ?
         """,
-        (run_id, name, tx.now),
+        (name, tx.now, run_id),
     ).fetchone()
     if row is None:
         raise ActionRefused(

@@ -74,15 +74,15 @@ def _take(tx: Transaction, task_id: str, state: str, latest: _Run, attempt: int)
     state = latest.state if state in LIVE else state
     tx.execute(
         """
-        UPDATE runs SET attempt = ?1, state = ?2,
-            completed_at = CASE WHEN ?2 = 'completed' THEN COALESCE(completed_at, ?3) ELSE completed_at END,
-            result = CASE WHEN ?2 = 'completed' THEN
-                COALESCE(result, (SELECT completed_payload FROM tasks WHERE task_id = ?4), 'null') ELSE result END,
-            failed_at = CASE WHEN ?2 = 'failed' THEN COALESCE(failed_at, ?3) ELSE failed_at END,
-            failure_reason = CASE WHEN ?2 = 'failed' THEN COALESCE(failure_reason, 'null') ELSE failure_reason END
-        WHERE run_id = ?5
+        UPDATE runs SET attempt = :attempt, state = :state,
+            completed_at = CASE WHEN :state = 'completed' THEN COALESCE(completed_at, :now) ELSE completed_at END,
+            result = CASE WHEN :state = 'completed' THEN
+                COALESCE(result, (SELECT completed_payload FROM tasks WHERE task_id = :task), 'null') ELSE result END,
+            failed_at = CASE WHEN :state = 'failed' THEN COALESCE(failed_at, :now) ELSE failed_at END,
+            failure_reason = CASE WHEN :state = 'failed' THEN COALESCE(failure_reason, 'null') ELSE failure_reason END
+        WHERE run_id = :run
         """,
-        (attempt, state, tx.now, task_id, latest.run_id),
+        {"attempt": attempt, "state": state, "now": tx.now, "task": task_id, "run": latest.run_id},
     )
     tx.execute(
         "UPDATE tasks SET state = ?, attempts = ?, last_attempt_run = ? WHERE task_id = ?",

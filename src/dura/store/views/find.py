@@ -18,10 +18,10 @@ def find_tasks(look: Look, part: str, limit: int, progress: Progress) -> tuple[T
         return ()
     exact = look.rows(
         """
-        SELECT rowid FROM tasks WHERE task_id = ?1
-        UNION SELECT t.rowid FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id WHERE r.run_id = ?1
+        SELECT rowid FROM tasks WHERE task_id = ?
+        UNION SELECT t.rowid FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id WHERE r.run_id = ?
         """,
-        (part,),
+        (part, part),
     )
     rows = exact or look.rows(
         "SELECT rowid FROM tasks WHERE task_id >= '' AND instr(task_id, ?) > 0 ORDER BY task_id DESC LIMIT ?",

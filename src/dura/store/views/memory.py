@@ -22,12 +22,13 @@ def events(look: Look, limit: int, part: str | None) -> tuple[EventRow, ...]:
         limit: How many at most.
         part: A part of the name, in any case of ASCII letters; None for all.
     """
+    pattern = None if part is None else like(part)
     rows = look.rows(
         r"""
-        SELECT event_name, substr(payload, 1, ?1) AS payload, emitted_at, emitted_by FROM events
-        WHERE rowid < ?2 AND (?3 IS NULL OR event_name LIKE ?3 ESCAPE '\') ORDER BY rowid DESC LIMIT ?4
+        SELECT event_name, substr(payload, 1, ?) AS payload, emitted_at, emitted_by FROM events
+        WHERE rowid < ? AND (? IS NULL OR event_name LIKE ? ESCAPE '\') ORDER BY rowid DESC LIMIT ?
         """,
-        (VALUE_LIMIT + 1, 2**63 - 1, None if part is None else like(part), limit),
+        (VALUE_LIMIT + 1, 2**63 - 1, pattern, pattern, limit),
     )
     return tuple(map(_event, rows))
 

@@ -28,11 +28,11 @@ def task_detail(look: Look, task_id: str, progress: Progress) -> TaskDetail | No
     """One task; None if it is not in the store."""
     row = look.first(
         """
-        SELECT rowid AS seq, substr(params, 1, ?1) AS params, substr(completed_payload, 1, ?1) AS result, steps,
+        SELECT rowid AS seq, substr(params, 1, ?) AS params, substr(completed_payload, 1, ?) AS result, steps,
                retry_strategy, max_reclaims
-        FROM tasks WHERE task_id = ?2
+        FROM tasks WHERE task_id = ?
         """,
-        (_VALUE_LIMIT + 1, task_id),
+        (_VALUE_LIMIT + 1, _VALUE_LIMIT + 1, task_id),
     )
     lines = task_rows(look, [row["seq"]], progress) if row else ()
     if not row or not lines:

@@ -51,12 +51,12 @@ def _by_deadline(look: Look, pattern: str | None) -> list[tuple[str, str | None]
         r"""
         SELECT r.wake_event, w.timeout_at
         FROM (SELECT run_id, wake_event FROM runs
-              WHERE state = 'sleeping' AND (?1 IS NULL OR wake_event LIKE ?1 ESCAPE '\')
-              ORDER BY available_at, rowid LIMIT ?2) r
+              WHERE state = 'sleeping' AND (? IS NULL OR wake_event LIKE ? ESCAPE '\')
+              ORDER BY available_at, rowid LIMIT ?) r
         CROSS JOIN waits w ON w.run_id = r.run_id AND +w.event_name = r.wake_event
-        WHERE r.wake_event IS NOT NULL AND r.wake_event != ?3
+        WHERE r.wake_event IS NOT NULL AND r.wake_event != ?
         """,
-        (pattern, _CANDIDATES, SLEEP_EVENT),
+        (pattern, pattern, _CANDIDATES, SLEEP_EVENT),
     )
     return [(row["wake_event"], row["timeout_at"]) for row in soonest]
 
@@ -66,10 +66,10 @@ def _by_age(look: Look, pattern: str | None) -> list[tuple[str, str | None]]:
         r"""
         SELECT w.event_name, w.timeout_at, r.state = 'sleeping' AND r.wake_event = w.event_name AS waiting
         FROM (SELECT run_id, event_name, timeout_at FROM waits
-              WHERE rowid < ?1 AND (?2 IS NULL OR event_name LIKE ?2 ESCAPE '\') ORDER BY rowid LIMIT ?3) w
+              WHERE rowid < ? AND (? IS NULL OR event_name LIKE ? ESCAPE '\') ORDER BY rowid LIMIT ?) w
         CROSS JOIN runs r ON r.run_id = w.run_id
         """,
-        (2**63 - 1, pattern, _CANDIDATES),
+        (2**63 - 1, pattern, pattern, _CANDIDATES),
     )
     if len(oldest) == _CANDIDATES:
         look.shorten()
