@@ -243,6 +243,25 @@ def test_a_pool_leaves_no_thread_and_no_sidecar_file(store: DurableEngine, path:
     assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
 
 
+def test_a_thread_that_cannot_start_stops_those_that_did(
+    store: DurableEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = threading.active_count()
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
+
+    def start_three(thread: threading.Thread) -> None:
+        if len(started) == 3:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_three)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run_workers(store, handlers={}, worker_count=5, handle_signals=False)
+    wait_until(lambda: threading.active_count() == before)
+
+
 def test_worker_ids_name_host_process_and_thread(store: DurableEngine, pool: Callable[..., Pool]) -> None:
     may_end = threading.Event()
     store.spawn_task(name="job", params=None)

@@ -139,16 +139,16 @@ def _run(terms: Terms, workers: list[Worker], signals: _Signals, grace: float) -
                 threading.Thread(target=worker.run, args=(wakeup,), name=f"dura-worker-{number}", daemon=True)
                 for number, worker in enumerate(workers)
             ]
-            for thread in threads:
-                thread.start()
-            logger.info("%d workers on %s", len(workers), terms.engine.db_path)
             try:
+                for thread in threads:
+                    thread.start()
+                logger.info("%d workers on %s", len(workers), terms.engine.db_path)
                 while not terms.stop_event.wait(_TICK) and not signals.count:
                     pass
                 terms.stop_event.set()
                 _drain(workers, threads, signals, grace)
             except BaseException:
-                # A second signal, or Ctrl-C in an application that catches the signals itself.
+                # A second signal, Ctrl-C in an application that catches the signals itself, or a thread that cannot start.
                 terms.stop_event.set()
                 atexit.register(_give_back, workers)
                 raise

@@ -129,7 +129,8 @@ class DemoStore:
                 shutdown_grace_secs=_GRACE_SECONDS,
                 stop_event=self._stop,
             )
-        except EngineError:
+        except (EngineError, RuntimeError):
+            # From Python 3.12 on no thread starts (RuntimeError) once the interpreter is ending.
             logger.exception("the pool has ended")
 
     def _feed(self, engine: DurableEngine, feeder: Feeder) -> None:
