@@ -371,6 +371,39 @@ def test_a_drain_waits_for_a_locked_store_to_settle_what_a_handler_has_done(
     store.close()
 
 
+def test_a_worker_gives_up_on_a_locked_store_once_its_lease_is_over(path: Path) -> None:
+    store = DurableEngine(path, busy_timeout_ms=20)
+    task = store.spawn_task(name="job", params=None)
+    began, may_end, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def handler(*_: object) -> None:
+        began.set()
+        assert may_end.wait(20)
+
+    worker = threading.Thread(
+        target=run_worker,
+        args=(store,),
+        kwargs={
+            "handlers": {"job": handler},
+            "worker_id": "w",
+            "stop_event": stop,
+            "claim_timeout_secs": 0.3,
+            "poll_interval": 0.05,
+        },
+    )
+    worker.start()
+    assert began.wait(20)
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        stop.set()
+        may_end.set()
+        worker.join(20)
+        assert not worker.is_alive()
+        other.execute("ROLLBACK")
+    assert store.get_task(task.task_id).state == "running"
+    store.close()
+
+
 def test_a_chain_of_tasks_needs_no_poll_in_between(store: DurableEngine, pool: Callable[..., Pool]) -> None:
     def handler(engine: DurableEngine, task: ClaimedTask) -> None:
         if task.params:

@@ -66,6 +66,7 @@ class Worker:
     def run(self, wakeup: Wakeup) -> None:
         """Work until the stop event is set; the run in hand is finished first."""
         terms = self._terms
+        give_up: float | None = None
         logger.info("worker %s started", self.worker_id)
         try:
             while not terms.stop_event.is_set() or self._settlement is not None:
@@ -80,8 +81,11 @@ class Worker:
                     # A store that cannot be read or written now may be so later; the pool must not shrink meanwhile.
                     logger.exception("worker %s met an error and goes on", self.worker_id)
                     if terms.stop_event.wait(terms.poll_interval):
-                        # A drain waits for a lock too: what a handler has done would be done again after the lease.
-                        if self._settlement is None or not isinstance(error, StoreBusy):
+                        # A drain waits for a lock too: what a handler has done would be done again after the lease. Past
+                        # the lease it is another worker's anyway.
+                        give_up = give_up or time.monotonic() + terms.claim_timeout_secs
+                        busy = isinstance(error, StoreBusy) and time.monotonic() < give_up
+                        if self._settlement is None or not busy:
                             return
                         time.sleep(_BUSY_PAUSE)
         finally:
