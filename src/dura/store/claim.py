@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dura.clock import later
-from dura.errors import EngineError, InvalidRunState, TaskCancelledError, TaskNotFound
+from dura.errors import EngineError
 from dura.records import ClaimedTask
 from dura.store.connections import Transaction
 from dura.store.events import finish_wakes
-from dura.store.settle import Held, Settlement, fail_held, settle
+from dura.store.settle import NO_LONGER_HELD, Held, Settlement, fail_held, settle
 
 _BATCH: Final = 200
 """Expired leases and due sleepers that one claim makes pending, each."""
@@ -113,7 +113,7 @@ def settle_and_claim(
     lost: EngineError | None = None
     try:
         settle(tx, settlement)
-    except (InvalidRunState, TaskNotFound, TaskCancelledError) as error:
+    except NO_LONGER_HELD as error:
         lost = error
     return lost, claim(tx, wanted, lookout)
 

@@ -25,6 +25,9 @@ from dura.store.connections import Transaction
 _UNREADABLE_STRATEGY_DELAY: Final = 30.0
 """Seconds before the next attempt of a task whose stored strategy cannot be read."""
 
+NO_LONGER_HELD: Final = (InvalidRunState, TaskNotFound, TaskCancelledError)
+"""What a call on a run raises when it was taken back, settled, cancelled or removed meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:

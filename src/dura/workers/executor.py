@@ -25,17 +25,14 @@ from typing import Any, Final
 from dura.codec import encode
 from dura.current import CurrentClaim, holding
 from dura.engine import DurableEngine
-from dura.errors import InvalidRunState, TaskCancelledError, TaskNotFound, WorkflowSuspended
+from dura.errors import WorkflowSuspended
 from dura.records import ClaimedTask
-from dura.store.settle import Settlement
+from dura.store.settle import NO_LONGER_HELD, Settlement
 
 logger = logging.getLogger("dura.workers")
 
 Handler = Callable[[DurableEngine, ClaimedTask], Any]
 """What runs a task: given the engine and the claimed run, returns the task's result."""
-
-NO_LONGER_OURS: Final = (InvalidRunState, TaskNotFound, TaskCancelledError)
-"""What settling raises when the run was taken back, settled or cancelled meanwhile."""
 
 _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_TRACEBACK: Final = 8_000
@@ -71,7 +68,7 @@ def process_task(
         try:
             engine.settle(settlement)
             logger.debug("%s: task %s settled by %s", task.name, task.task_id, worker_id)
-        except NO_LONGER_OURS as error:
+        except NO_LONGER_HELD as error:
             report_lost(task, error)
 
 
@@ -101,7 +98,7 @@ def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Set
                 return _failed(claim, interrupt)
             try:
                 engine.give_back_run(run_id=task.run_id, claim_token=task.claim_token)
-            except NO_LONGER_OURS as error:
+            except NO_LONGER_HELD as error:
                 report_lost(task, error)
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises costs its attempt, never the worker
@@ -154,7 +151,7 @@ def _failed(claim: CurrentClaim, error: BaseException) -> Settlement | None:
     if claim.ended:
         _report_swallowed(claim)
         return None
-    if isinstance(error, NO_LONGER_OURS):
+    if isinstance(error, NO_LONGER_HELD):
         logger.info("%s: task %s stopped: %s", task.name, task.task_id, error)
     else:
         logger.warning(

@@ -16,8 +16,9 @@ from typing import Final
 
 from dura.checks import seconds
 from dura.engine import DurableEngine
-from dura.errors import InvalidRunState, StoreError, TaskCancelledError, TaskNotFound
+from dura.errors import StoreError
 from dura.records import ClaimedTask
+from dura.store.settle import NO_LONGER_HELD
 
 logger = logging.getLogger("dura.workers")
 
@@ -65,7 +66,7 @@ def _extend(
         while not ended.is_set() and time.monotonic() < deadline:
             try:
                 engine.extend_claim(run_id=task.run_id, by_secs=lease_secs, claim_token=task.claim_token)
-            except (InvalidRunState, TaskCancelledError, TaskNotFound) as error:
+            except NO_LONGER_HELD as error:
                 logger.warning(
                     "%s: the lease of task %s is not extended any more: %s", task.name, task.task_id, error
                 )

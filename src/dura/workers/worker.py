@@ -17,8 +17,8 @@ from dura.errors import EngineError, StoreBusy
 from dura.health import Heartbeat
 from dura.records import ClaimedTask
 from dura.store.claim import Claim
-from dura.store.settle import Settlement
-from dura.workers.executor import NO_LONGER_OURS, Handler, carry_out, report_lost
+from dura.store.settle import NO_LONGER_HELD, Settlement
+from dura.workers.executor import Handler, carry_out, report_lost
 from dura.workers.wakeup import Wakeup
 
 logger = logging.getLogger("dura.workers")
@@ -136,7 +136,7 @@ class Worker:
         if self._terms.stop_event.is_set():
             try:
                 engine.settle(self._settlement)
-            except NO_LONGER_OURS as error:
+            except NO_LONGER_HELD as error:
                 lost = error
         else:
             lost, task = engine.settle_and_claim(self._settlement, self._wanted)
