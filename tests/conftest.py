@@ -105,3 +105,9 @@ def dump(path: Path) -> dict[str, list[tuple[Any, ...]]]:
             table: connection.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid").fetchall()
             for table in TABLES
         }
+
+
+def trace(engine: DurableEngine, note: Callable[[str], object] | None) -> None:
+    """Let `note` be told of every statement that this thread's calls execute; None ends it."""
+    engine.database.read(lambda connection: connection.set_trace_callback(note))
+    engine.database.write(lambda tx: tx.connection.set_trace_callback(note))

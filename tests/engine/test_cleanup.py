@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ManualClock, at_once, claim, plain, rows, started
+from conftest import ManualClock, at_once, claim, plain, rows, started, trace
 from dura import ClaimedTask, DurableEngine, InvalidValue
 
 DAY = timedelta(days=1)
@@ -94,9 +94,9 @@ def test_cleanup_works_in_short_transactions_without_vacuum(
     at_once(engine, lambda: [finish(engine) for _ in range(450)])
     clock.advance(86_401)
     statements: list[str] = []
-    engine.database.read(lambda connection: connection.set_trace_callback(statements.append))
+    trace(engine, statements.append)
     assert engine.cleanup(DAY) == 450
-    engine.database.read(lambda connection: connection.set_trace_callback(None))
+    trace(engine, None)
     removed: list[set[str]] = [set()]
     for statement in statements:
         if statement.startswith("BEGIN"):
@@ -214,9 +214,9 @@ def test_another_writer_comes_in_between(engine: DurableEngine, clock: ManualClo
             beside.execute("COMMIT")
             written += 1
 
-    engine.database.read(lambda connection: connection.set_trace_callback(write))
+    trace(engine, write)
     assert engine.cleanup(DAY) == 250
-    engine.database.read(lambda connection: connection.set_trace_callback(None))
+    trace(engine, None)
     beside.close()
     assert written >= 4
     assert len(engine.list_state("beside")) == written

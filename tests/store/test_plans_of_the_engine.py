@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ManualClock, plain
+from conftest import ManualClock, plain, trace
 from dura import DurableEngine, EngineError, RetryStrategy
 from dura.store import events
 
@@ -135,9 +135,9 @@ def executed(engine: DurableEngine, clock: ManualClock) -> list[str]:
         if re.match(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b", statement):
             caught.setdefault(shape, statement)
 
-    engine.database.read(lambda connection: connection.set_trace_callback(note))
+    trace(engine, note)
     everything(engine, clock)
-    engine.database.read(lambda connection: connection.set_trace_callback(None))
+    trace(engine, None)
     return list(caught.values())
 
 

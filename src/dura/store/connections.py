@@ -1,4 +1,9 @@
-"""Connections to the file: one a thread, opened when first used, closed with its thread."""
+"""Connections to the file: one a thread to read with, and one that whoever leads writes with.
+
+A connection's page cache and prepared statements are of use only while no other connection commits; so all operations that
+need not run on their caller's own connection share one. Connections open when first used and close with their threads, the
+writer's with the last.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,9 @@ from dura.store.faults import faults_named
 
 _JOURNAL_LIMIT: Final = 64 * 1024 * 1024
 """Bytes to which the write-ahead log is cut back once a checkpoint has emptied it."""
+
+_WRITERS_CACHE_KIB: Final = 16 * 1024
+"""What the writer keeps of the file in memory; it stays of use as long as no other process writes."""
 
 
 class Transaction:
@@ -35,12 +43,14 @@ class Transaction:
 
 
 class Link:
-    """A thread's connection. `busy` is held while it is in use."""
+    """A thread's connection, or the writer's. `busy` is held while it is in use."""
 
-    __slots__ = ("busy", "connection", "identity", "thread", "transaction")
+    __slots__ = ("busy", "connection", "identity", "thread", "transaction", "unclosed")
 
-    def __init__(self, thread: threading.Thread) -> None:
-        self.thread = weakref.ref(thread)
+    def __init__(self, thread: threading.Thread | None) -> None:
+        self.thread = None if thread is None else weakref.ref(thread)
+        self.unclosed = False
+        """Whether the thread has used the store since it last closed it."""
         self.busy = threading.RLock()
         self.connection: sqlite3.Connection | None = None
         self.identity: tuple[int, int] | None = None
@@ -49,6 +59,8 @@ class Link:
 
     def orphaned(self) -> bool:
         """Whether the thread has ended."""
+        if self.thread is None:
+            return False
         thread = self.thread()
         return thread is None or not thread.is_alive()
 
@@ -97,7 +109,9 @@ class Connections:
         self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
         self._local = threading.local()
-        self._links: list[Link] = []
+        self.writer = Link(None)
+        """The one that leaders write with."""
+        self._links = [self.writer]
         self._links_lock = threading.Lock()
         self._closing = threading.Lock()
         # An engine that is dropped without `close` leaves nothing open. At exit nothing is closed: daemon threads still run.
@@ -116,6 +130,7 @@ class Connections:
             with self._links_lock:
                 self._links.append(link)
             self._drop_orphans()
+        link.unclosed = True
         return link
 
     def open(self, link: Link) -> sqlite3.Connection:
@@ -123,17 +138,32 @@ class Connections:
         if link.connection is None:
             connection = connect(self._path, mode="rw", busy_timeout_ms=self._busy_timeout_ms)
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            if link is self.writer:
+                connection.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE_KIB}")
             connection.execute(f"PRAGMA journal_size_limit={_JOURNAL_LIMIT}")
             # A statement that fires triggers gets a journal of its own, for which SQLite otherwise takes and frees 64 KiB
             # each time; the page faults cost four times what the statement does.
             connection.execute("PRAGMA temp_store=MEMORY")
-            found = os.stat(self._path)
-            link.identity = (found.st_dev, found.st_ino)
+            link.identity = self._identity()
             link.connection = connection
+            try:
+                for other in self.all():
+                    self.check_identity(other)
+            except StoreError:
+                link.disconnect()
+                raise
         return link.connection
 
     def check_identity(self, link: Link) -> None:
-        """Refuse to write into a file that is no longer at its path: what it took would be lost."""
+        """Refuse to work on a file that is no longer at its path: what it took would be lost."""
+        if link.connection is not None and link.identity != self._identity():
+            raise StoreError(
+                f"{self._path}: the store was replaced by another file while it was open. Nothing was written; "
+                "close this engine and open a new one.",
+                path=self._path,
+            )
+
+    def _identity(self) -> tuple[int, int]:
         try:
             found = os.stat(self._path)
         except OSError as error:
@@ -142,12 +172,7 @@ class Connections:
                 "restore the file, or stop and open a new engine to begin a new store.",
                 path=self._path,
             ) from error
-        if link.identity != (found.st_dev, found.st_ino):
-            raise StoreError(
-                f"{self._path}: the store was replaced by another file while it was open. Nothing was written; "
-                "close this engine and open a new one.",
-                path=self._path,
-            )
+        return found.st_dev, found.st_ino
 
     def _drop_orphans(self) -> None:
         """Close connections whose threads have ended; nobody else will."""
@@ -163,7 +188,7 @@ class Connections:
             link.disconnect()
 
     def close(self) -> None:
-        """Close the calling thread's connection; it opens again when used again.
+        """Close the calling thread's connection, and the writer's if nobody else has one; they open again when used again.
 
         The last connection to close empties the write-ahead log and removes it, so connections of threads that have
         ended are closed first.
@@ -173,3 +198,6 @@ class Connections:
         if link is not None and link.open_transaction() is None:
             with faults_named(self._path):
                 self._disconnect(link)
+                link.unclosed = False
+                if not any(other.unclosed for other in self.all()):
+                    self._disconnect(self.writer)

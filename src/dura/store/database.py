@@ -1,9 +1,10 @@
-"""The door to the file: one connection a thread, one transaction at a time, and nothing open across a fork.
+"""The door to the file: one writer at a time, on one connection, and nothing open across a fork.
 
 Every mutation is an operation, a function of a `Transaction`, that runs between BEGIN IMMEDIATE and COMMIT; the caller
-returns only after that commit. Whoever is at the front of the line (`door`) commits for all who wait. `now` is read once
-an operation, after the write lock is held, so that no lease is born expired in a queue. A call made while the same
-thread's operation is open (from `update_state`'s function) joins that transaction in a savepoint.
+returns only after that commit. Whoever is at the front of the line (`door`) commits for all who wait; what many ask for at
+once is done for all of them in a few statements (`write_together`). `now` is read once an operation, after the write lock
+is held, so that no lease is born expired in a queue. A call made while the same thread's operation is open (from
+`update_state`'s function) joins that transaction in a savepoint.
 
 A connection must not cross a fork: the child would inherit SQLite's belief that locks are held which the kernel gave to
 the parent alone. So a fork waits for running operations, closes every idle connection, and lets both sides reopen. One
@@ -16,7 +17,7 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -26,6 +27,7 @@ from dura.store.connections import Connections, Link, Transaction
 from dura.store.door import Door, Late, Ticket
 from dura.store.faults import faults_named, translate
 
+Q = TypeVar("Q")
 R = TypeVar("R")
 
 _LONGEST_BATCH: Final = 0.02
@@ -39,6 +41,26 @@ def _settle(batch: list[Ticket[Any]], error: Exception | None = None) -> None:
     """Let every caller of the batch go on, with the error if there is one."""
     for ticket in batch:
         ticket.settle(error)
+
+
+def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
+    """Those whom one call of their operation can serve, together; every other alone."""
+    groups: dict[object, list[Ticket[Any]]] = {}
+    for ticket in tickets:
+        groups.setdefault(ticket if ticket.request is None else ticket.operation, []).append(ticket)
+    return list(groups.values())
+
+
+def _call(group: list[Ticket[Any]], transaction: Transaction) -> None:
+    operation = group[0].operation
+    for ticket in group:
+        ticket.error = None
+    if group[0].request is None:
+        group[0].result = operation(transaction)
+    else:
+        results = operation(transaction, [ticket.request for ticket in group])
+        for ticket, result in zip(group, results, strict=True):
+            ticket.result = result
 
 
 class Database:
@@ -81,14 +103,31 @@ class Database:
             CommitUnknown: The disk failed during the commit.
             Exception: Whatever the operation raised; its changes are rolled back.
         """
-        link = self._connections.link()
-        outer = link.open_transaction()
+        outer = self._connections.link().open_transaction()
         if outer is not None:
             return self._join(outer, operation)
-        ticket = Ticket(operation, alone=alone)
+        return self._stand_in_line(Ticket(operation, alone=alone))
+
+    def write_together(self, operation: Callable[[Transaction, Sequence[Q]], Sequence[R]], request: Q) -> R:
+        """`write` for an operation that serves the requests of all who wait for the same one, in a few statements.
+
+        Args:
+            operation: Returns a result for each request. What one request may not have is told by its result; if the
+                operation raises, all it did is undone and each request is served alone.
+            request: The caller's; not None.
+
+        Raises:
+            Exception: As `write`.
+        """
+        outer = self._connections.link().open_transaction()
+        if outer is not None:
+            return self._join(outer, lambda tx: operation(tx, [request])[0])
+        return self._stand_in_line(Ticket(operation, request))
+
+    def _stand_in_line(self, ticket: Ticket[R]) -> R:
         try:
             if self._enter(ticket):
-                self._lead(link, ticket)
+                self._lead(ticket)
         finally:
             try:
                 self._door.leave(ticket)
@@ -122,33 +161,34 @@ class Database:
         """A number that differs once another connection has committed; for the calling thread to compare over time."""
         return self.read(lambda connection: int(connection.execute("PRAGMA data_version").fetchone()[0]))
 
-    def _lead(self, link: Link, first: Ticket[Any]) -> None:
+    def _lead(self, first: Ticket[Any]) -> None:
         """Run the leader's operation and those of its company, and settle all their tickets."""
+        link = self._connections.link() if first.alone else self._connections.writer
         batch = [first]
         with link.busy:
             try:
-                self._serve(link, batch, company=not first.alone)
+                announces = self._serve(link, batch)
             except BaseException:
                 self._door.put_back([ticket for ticket in batch[1:] if not ticket.settled])
                 raise
-        if any(ticket.announces for ticket in batch):
+        if announces:
             for listener in tuple(self.listeners):
                 listener()
 
-    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
+    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool = True) -> bool:
+        """Commit the batch and settle it. Returns whether work has become due."""
         try:
-            self._commit_together(link, batch, company=company)
+            return self._commit_together(link, batch, company=company and not batch[0].alone)
         except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
             shared = isinstance(error, sqlite3.Error | StoreError) and not isinstance(error, CommitUnknown)
             if shared and len(batch) > 1:
                 # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
-                for ticket in batch:
-                    self._serve(link, [ticket], company=False)
-            else:
-                _settle(batch, self._named(error))
+                return any([self._serve(link, [ticket], company=False) for ticket in batch])
+            _settle(batch, self._named(error))
+            return False
 
-    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
-        """One transaction for the batch, which grows by those who wait once the lock is held.
+    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> bool:
+        """One transaction for the batch, which grows by those who wait as long as the lock is held.
 
         Whatever is raised, Ctrl-C between any two steps included: a ticket is settled exactly if its operation was
         committed.
@@ -156,15 +196,17 @@ class Database:
         connection = self._connections.open(link)
         committing = False
         try:
+            if connection.in_transaction:
+                # Ctrl-C has kept the last leader from ending its transaction.
+                connection.execute("ROLLBACK")
             connection.execute("BEGIN IMMEDIATE")
             self._connections.check_identity(link)
-            link.transaction = Transaction(connection, self.now())
-            if company:
-                self._door.company(batch)
-            self._call_all(batch, link.transaction)
+            link.transaction = transaction = Transaction(connection, self.now())
+            self._call_all(batch, transaction, company=company)
             committing = True
             connection.execute("COMMIT")
             _settle(batch)
+            return transaction.announces
         except sqlite3.OperationalError as error:
             if committing and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
                 raise CommitUnknown(
@@ -186,36 +228,49 @@ class Database:
                 connection.execute("ROLLBACK")
             link.transaction = None
 
-    def _call_all(self, batch: list[Ticket[Any]], transaction: Transaction) -> None:
-        """Call the operations; those that the time does not suffice for leave the batch."""
-        if len(batch) == 1:
-            self._call(batch[0], transaction)
-            return
+    def _call_all(self, batch: list[Ticket[Any]], transaction: Transaction, *, company: bool) -> None:
+        """Call the operations of the batch, and of those who have come to wait meanwhile, until nobody has or time is up.
+
+        Those that the time does not suffice for leave the batch.
+        """
         began = time.monotonic()
-        for number, ticket in enumerate(batch):
-            if time.monotonic() - began > _LONGEST_BATCH:
-                self._door.put_back(batch[number:])
-                del batch[number:]
-                break
-            self._call_in_savepoint(ticket, transaction)
+        called = 0
+        if company:
+            self._door.company(batch)
+        while called < len(batch):
+            groups = _groups(batch[called:])
+            batch[called:] = [ticket for group in groups for ticket in group]
+            for group in groups:
+                if called and time.monotonic() - began > _LONGEST_BATCH:
+                    self._door.put_back(batch[called:])
+                    del batch[called:]
+                    return
+                if len(batch) == 1:
+                    _call(group, transaction)
+                else:
+                    self._call_in_savepoint(group, transaction)
+                called += len(group)
+            if company:
+                self._door.company(batch)
 
-    def _call(self, ticket: Ticket[Any], transaction: Transaction) -> None:
-        ticket.error = None
-        transaction.announces = False
-        ticket.result = ticket.operation(transaction)
-        ticket.announces = transaction.announces
-
-    def _call_in_savepoint(self, ticket: Ticket[Any], transaction: Transaction) -> None:
+    def _call_in_savepoint(self, group: list[Ticket[Any]], transaction: Transaction) -> None:
+        """Call the operation of the group's tickets; if it fails for several, call it for each alone."""
         transaction.execute("SAVEPOINT operation")
         transaction.now = self.now()
         try:
-            self._call(ticket, transaction)
+            _call(group, transaction)
         except Exception as error:
             if not transaction.connection.in_transaction:
                 raise
             transaction.execute("ROLLBACK TO operation")
-            ticket.error = self._named(error)
-        transaction.execute("RELEASE operation")
+            transaction.execute("RELEASE operation")
+            if len(group) == 1:
+                group[0].error = self._named(error)
+            else:
+                for ticket in group:
+                    self._call_in_savepoint([ticket], transaction)
+        else:
+            transaction.execute("RELEASE operation")
 
     def _join(self, outer: Transaction, operation: Callable[[Transaction], R]) -> R:
         transaction = Transaction(outer.connection, self.now())

@@ -27,13 +27,14 @@ _NEXT_LOOK: Final = 0.1
 class Ticket(Generic[R]):
     """One caller's operation and what became of it."""
 
-    __slots__ = ("alone", "announces", "error", "gate", "left", "operation", "result", "settled")
+    __slots__ = ("alone", "error", "gate", "left", "operation", "request", "result", "settled")
 
-    def __init__(self, operation: Callable[..., R], *, alone: bool) -> None:
+    def __init__(self, operation: Callable[..., Any], request: Any = None, *, alone: bool = False) -> None:
         self.operation = operation
+        self.request = request
+        """What the operation is asked to do, if it is one that serves many requests at once; else None."""
         self.alone = alone
         """Whether it must run on its caller's own thread, in a transaction of its own."""
-        self.announces = False
         self.settled = False
         self.left = False
         """Whether the caller is gone, also before its time (Ctrl-C): nobody would lead in its place."""
@@ -105,6 +106,8 @@ class Door:
 
     def company(self, batch: list[Ticket[Any]]) -> None:
         """For the leader: let those who wait next join the batch, up to the first who must run alone."""
+        if len(self._line) <= 1:
+            return
         with self._mutex:
             while len(self._line) > 1 and not self._line[1].alone and len(batch) <= _LARGEST_COMPANY:
                 batch.append(self._line[1])
