@@ -9,17 +9,31 @@ from textual.binding import Binding
 
 from dura_tui.actions import ACTIONS
 
-VIEWS: Final = ("overview", "leases", "sleeping", "tasks", "events", "state")
-"""The views in the order of their number keys."""
 
-_VIEW_HELP: Final = (
-    "Overview: totals, throughput, workers, the file",
-    "Leases: who holds what, and for how much longer",
-    "Sleeping: what parked runs wait for, and until when",
-    "Tasks: the list, filtered and sorted",
-    "Events: awaited with their waiters, and emitted",
-    "State: namespaces, keys and values",
+@dataclass(frozen=True, slots=True)
+class ViewKey:
+    """A view: its key, and what it is called."""
+
+    name: str
+    key: str
+    label: str
+    short: str
+    """The label on a narrow strip of tabs."""
+    help: str
+
+
+VIEW_KEYS: Final = (
+    ViewKey("overview", "1", "Overview", "Over", "totals, throughput, workers, the file"),
+    ViewKey("leases", "2", "Leases", "Lease", "who holds what, and for how much longer"),
+    ViewKey("sleeping", "3", "Sleeping", "Sleep", "what parked runs wait for, and until when"),
+    ViewKey("tasks", "4", "Tasks", "Task", "the list, filtered and sorted"),
+    ViewKey("events", "5", "Events", "Event", "awaited with their waiters, and emitted"),
+    ViewKey("state", "6", "State", "State", "namespaces, keys and values"),
+    ViewKey("approvals", "8", "Approvals", "Appr", "waits that somebody must answer, soonest timeout first"),
 )
+"""The views in the order of their keys."""
+
+VIEWS: Final = tuple(view.name for view in VIEW_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +54,11 @@ class Key:
 
 KEYS: Final[tuple[Key, ...]] = (
     *(
-        Key(str(place), str(place), f"view('{name}')", name.capitalize(), help_text, "Views")
-        for place, (name, help_text) in enumerate(zip(VIEWS, _VIEW_HELP, strict=True), start=1)
+        Key(view.key, view.key, f"view('{view.name}')", view.label, f"{view.label}: {view.help}", "Views")
+        for view in VIEW_KEYS
     ),
+    Key("v", "v", "views", "Views", "All views in a list, with their keys", "Views"),
+    Key("minus", "-", "last_view", "Last view", "The view before this one", "Views"),
     Key("left_square_bracket", "[", "neighbour(-1)", "View to the left", "The view to the left", "Views"),
     Key("right_square_bracket", "]", "neighbour(1)", "View to the right", "The view to the right", "Views"),
     *(
@@ -51,7 +67,7 @@ KEYS: Final[tuple[Key, ...]] = (
         )
         for action in ACTIONS.values()
     ),
-    Key("slash", "/", "filter", "Filter", "Filter: state:failed name:import_* queue:x or text", "Lists"),
+    Key("slash", "/", "filter", "Filter", "Filter the list; where a view has no filter, the tasks", "Lists"),
     Key("s", "s", "sort", "Sort", "Sort: newest, oldest, due, priority, attempts, name", "Lists"),
     Key("n", "n", "page(1)", "Next page", "Next page", "Lists"),
     Key("b", "b", "page(-1)", "Page back", "Page back", "Lists"),

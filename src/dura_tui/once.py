@@ -35,6 +35,8 @@ WANT: Final = Want(
     sleepers=_ROWS,
     awaited=_ROWS,
     events=_ROWS,
+    waiting=True,
+    approvals=_ROWS,
     failures=_ROWS,
     workers=True,
     throughput=True,
@@ -113,6 +115,21 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
                 cells.due_countdown(event.soonest_timeout, now),
             )
             for event in snapshot.awaited
+        ],
+    )
+    _table(
+        console,
+        "Approvals",
+        ("TIMEOUT IN", "EVENT", "TASK", "ID", "STEP"),
+        [
+            (
+                cells.due_countdown(approval.timeout_at, now),
+                cell(fmt.printable(approval.event_name)),
+                cell(fmt.printable(approval.name)),
+                cell(of(approval.task_id)),
+                cell(fmt.printable(approval.step_name)),
+            )
+            for approval in snapshot.approvals
         ],
     )
     _table(

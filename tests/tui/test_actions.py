@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
 from conftest import ManualClock, claim, rows
 from dura import DurableEngine
@@ -50,11 +50,13 @@ async def test_emit_previews_the_woken_runs_asks_and_wakes_them(
         await says(
             pilot, "Emit an event", EVENT, "Wakes 1 run", f"charge_order {shop.waiting[-8:]}", "step approval"
         )
-        await type_over(pilot, "[1,")
-        await says(pilot, "✗ no JSON", "line 1, column 4")
-        await pilot.press("enter")
+        editor = pilot.app.focused
+        assert isinstance(editor, TextArea)
+        editor.text = "[1,\n"
+        await says(pilot, "✗ no JSON", "line 2, column 1")
+        await pilot.press("ctrl+s")
         assert "Emit this event?" not in text(pilot)
-        await pilot.press("end", "2", "]", "enter")
+        await pilot.press("down", "2", "]", "ctrl+s")
         await says(pilot, "Emit this event?", "[1, 2]", "Wakes 1 run")
         focused = pilot.app.focused
         assert focused is not None
@@ -62,7 +64,7 @@ async def test_emit_previews_the_woken_runs_asks_and_wakes_them(
         await pilot.press("enter")
         await gone(pilot, "Emit this event?")
         assert run_of(path, shop.waiting)["state"] == "sleeping"
-        await pilot.press("enter")
+        await pilot.press("ctrl+s")
         await says(pilot, "Emit this event?")
         await pilot.press("y")
         await says(pilot, f"✓ emitted {EVENT}: woke 1 run")

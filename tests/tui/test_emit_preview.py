@@ -86,6 +86,6 @@ async def test_a_name_is_asked_about_only_once_its_waiters_were_looked_up(
         await says(pilot, "Give the event a name.")
         screen = monitor(pilot).screen
         screen.query_one("#event", Input).value = "approved"
-        screen.query_one("#payload", Input).focus()
-        await pilot.press("enter")
+        screen.query_one("#payload").focus()
+        await pilot.press("ctrl+s")
         await says(pilot, "Emit this event?", "Wakes 1 run")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from textual.events import Paste
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
 from conftest import ManualClock, claim
 from dura import DurableEngine, WorkflowSuspended
@@ -42,7 +43,7 @@ async def test_event_name_in_the_dialog_is_drawn_harmless_and_emitted_as_it_is(
         await pilot.press("e")
         await says(pilot, "Wakes 1 run")
         assert not set(HELD) & set(text(pilot))
-        await pilot.press("enter")
+        await pilot.press("ctrl+s")
         await says(pilot, "Emit this event?")
         await pilot.press("y")
         await says(pilot, "woke 1 run")
@@ -68,7 +69,23 @@ async def test_pasted_lines_of_a_payload_are_all_kept(path: Path, waiting: str, 
         await go_to(pilot, "5", f"awaited\0{EVIL}")
         await pilot.press("e")
         await says(pilot, "Wakes 1 run")
-        payload = monitor(pilot).screen.query_one("#payload", Input)
+        payload = monitor(pilot).screen.query_one("#payload", TextArea)
         assert payload.has_focus
-        payload.post_message(Paste('{\n  "by": "ann",\n  "ok": true\n}\n'))
-        await until(pilot, lambda: payload.value == '{ "by": "ann", "ok": true }')
+        payload.text = ""
+        pasted = '{\n  "by": "ann",\n  "ok": true\n}\n'
+        payload.post_message(Paste(pasted))
+        await until(pilot, lambda: payload.text == pasted)
+
+
+async def test_what_a_terminal_could_obey_is_pasted_into_a_payload_as_its_json_escape(
+    path: Path, waiting: str, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await go_to(pilot, "5", f"awaited\0{EVIL}")
+        await pilot.press("e")
+        payload = monitor(pilot).screen.query_one("#payload", TextArea)
+        payload.text = ""
+        payload.post_message(Paste('"a\x9b31m\u202e\U000e0001"'))
+        await until(pilot, lambda: payload.text == r'"a\u009b31m\u202e\udb40\udc01"')
+        assert json.loads(payload.text) == "a\x9b31m\u202e\U000e0001"
+        assert not set("\x9b\u202e") & set(text(pilot))

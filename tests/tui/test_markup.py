@@ -9,6 +9,7 @@ import pytest
 
 from conftest import ManualClock, claim
 from dura import DurableEngine, WorkflowSuspended
+from dura_tui.keys import VIEW_KEYS
 from tui.harness import go_to, monitor, running, says, table, text, until
 
 EVIL = "[b]x[/] [/no]\x1b[2J"
@@ -58,8 +59,8 @@ async def test_hostile_text_is_shown_as_it_is_in_every_view(
 ) -> None:
     failed, waiting = evil
     async with running(path, clock, size=size) as pilot:
-        for number in "123456":
-            await pilot.press(number)
+        for view in VIEW_KEYS:
+            await pilot.press(view.key)
             await says(pilot, "[b]x[/]")
             assert "\x1b" not in text(pilot)
         await go_to(pilot, "4", failed)

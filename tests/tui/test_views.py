@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ManualClock, plain
 from dura import DurableEngine
-from dura_tui.keys import KEYS, VIEWS
+from dura_tui.keys import KEYS, VIEW_KEYS
 from dura_tui.screens.tasks import TasksView
 from tui.harness import (
     EVENT,
@@ -60,7 +60,7 @@ async def test_the_counts_in_the_tabs_are_the_rows_in_the_lists(
     path: Path, shop: Shop, clock: ManualClock
 ) -> None:
     async with running(path, clock) as pilot:
-        await until(pilot, lambda: "2 Leases 1   3 Sleeping 3   4 Tasks 8" in header(pilot))
+        await until(pilot, lambda: all(count in header(pilot) for count in ("Lease:1", "Sleep:3", "Task:8")))
         for number, count in (("2", 1), ("3", 3), ("4", 8)):
             await pilot.press(number)
             await until(pilot, lambda count=count: rows_shown(pilot) == count)  # type: ignore[misc]
@@ -274,7 +274,9 @@ async def test_every_view_and_dialog_works_at_any_size(
     size: tuple[int, int], path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
 ) -> None:
     async with running(path, clock, size=size) as pilot:
-        for number, keys in (("1", "?"), ("2", "x"), ("3", "c"), ("4", ""), ("5", "e"), ("6", "")):
+        opened = {"1": "?v", "2": "x", "3": "c", "5": "e", "8": "e"}
+        for number in (view.key for view in VIEW_KEYS):
+            keys = opened.get(number, "")
             await pilot.press(number)
             await until(pilot, lambda: table(pilot).row_count > 0)
             for key in keys:
@@ -292,18 +294,41 @@ async def test_every_view_and_dialog_works_at_any_size(
 
 async def test_nothing_is_cut_that_matters_at_80_by_24(path: Path, shop: Shop, clock: ManualClock) -> None:
     async with running(path, clock) as pilot:
-        for number in "123456":
-            await pilot.press(number)
+        for view in VIEW_KEYS:
+            await pilot.press(view.key)
             await pilot.pause()
             lines = text(pilot).splitlines()
             assert len(lines) == 24
             assert all(len(line) <= 80 for line in lines)
             assert "? help" in lines[-1]
-            assert all(name.capitalize() in lines[1] for name in VIEWS)
+            assert f" {view.key} {view.label}" in lines[1]
+            assert all(other.key + other.short in lines[1] for other in VIEW_KEYS if other is not view)
+
+
+async def test_a_view_is_chosen_from_the_list_by_its_key_or_enter_and_the_last_one_is_a_key_away(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("v")
+        await says(pilot, "2  Leases", "who holds what", *(view.label for view in VIEW_KEYS))
+        await pilot.press("4")
+        await says(pilot, "1 to 8 of 8")
+        await pilot.press("v", "down", "enter")
+        await says(pilot, "◆ awaited")
+        await pilot.press("minus")
+        await says(pilot, "1 to 8 of 8")
+        await pilot.press("v", "escape", "minus")
+        await says(pilot, "◆ awaited")
+
+
+async def test_help_begins_with_the_view_that_is_shown(path: Path, shop: Shop, clock: ManualClock) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("2", "question_mark")
+        await says(pilot, "Leases", "AT ZERO is what the next claim makes of the run")
 
 
 async def test_help_lists_every_key(path: Path, shop: Shop, clock: ManualClock) -> None:
-    async with running(path, clock, size=(100, 70)) as pilot:
+    async with running(path, clock, size=(110, 90)) as pilot:
         await pilot.press("question_mark")
         await says(pilot, *(key.help for key in KEYS), "● ", "running", "sleeps: backoff")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
 from dura.records.look import Snapshot, TaskPage, TaskQuery, Want
 from dura.records.rows import (
+    Approval,
     AttemptRow,
     AwaitedEvent,
     CheckpointRow,
@@ -12,6 +13,7 @@ from dura.records.rows import (
     EventRow,
     Lease,
     NamespaceRow,
+    PayloadTemplate,
     Sleeper,
     StateRow,
     StoreFile,
@@ -23,6 +25,7 @@ from dura.records.rows import (
 )
 
 __all__ = [
+    "Approval",
     "AttemptRow",
     "AwaitedEvent",
     "CheckpointRow",
@@ -34,6 +37,7 @@ __all__ = [
     "Finding",
     "Lease",
     "NamespaceRow",
+    "PayloadTemplate",
     "Sleeper",
     "Snapshot",
     "StateRow",

@@ -7,11 +7,13 @@ from datetime import datetime
 
 from dura.records.calls import FailureInfo
 from dura.records.rows import (
+    Approval,
     AwaitedEvent,
     CountRow,
     EventRow,
     Lease,
     NamespaceRow,
+    PayloadTemplate,
     Sleeper,
     StateRow,
     StoreFile,
@@ -62,9 +64,14 @@ class Want:
     awaited: int = 0
     events: int = 0
     events_like: str | None = None
-    """A part of the name, of emitted and of awaited events."""
+    """A part of the name, of emitted and of awaited events, those of approvals too."""
     event: str | None = None
     """The event of exactly this name: who waits for it, and what was emitted."""
+    waiting: bool = False
+    """How many runs sleep on an event."""
+    approvals: int = 0
+    template: str | None = None
+    """The event of this name: what its payload may look like."""
     failures: int = 0
     workers: bool = False
     throughput: bool = False
@@ -101,6 +108,13 @@ class Snapshot:
     """The event asked for; None also when it was not emitted."""
     event_waits: AwaitedEvent | None = None
     """Who waits for the event asked for; None also when nobody does."""
+    waiting: int | None = None
+    """Runs that sleep on an event; None when it was not asked for."""
+    waiting_capped: bool = False
+    """Whether counting stopped at `waiting`."""
+    approvals: tuple[Approval, ...] = ()
+    template: PayloadTemplate | None = None
+    """None also when nothing is known."""
     failures: tuple[FailureInfo, ...] = ()
     workers: tuple[WorkerRow, ...] = ()
     throughput: Throughput | None = None

@@ -104,6 +104,42 @@ class EventRow:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Approval:
+    """A run that sleeps on an event, and what whoever answers it should know."""
+
+    run_id: str
+    task_id: str
+    name: str
+    queue: str
+    attempt: int
+    step_name: str
+    event_name: str
+    timeout_at: datetime | None
+    """None: it waits until the event comes."""
+    enqueued_at: datetime | None
+    params: str
+    """JSON text, its first 2,000 characters."""
+    steps_after: tuple[str, ...]
+    """Declared steps after the one that waits; empty without a declaration."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PayloadTemplate:
+    """What a payload of an event may look like."""
+
+    event_name: str
+    """The event that it was looked up for."""
+    source: str
+    """`state`: kept in the namespace `templates`; `event`: the payload of an earlier event of the same kind."""
+    taken_from: str
+    """The key, or that event's name."""
+    payload: str
+    """JSON text."""
+    at: datetime | None
+    """When it was kept or emitted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NamespaceRow:
     """A namespace of the key-value memory."""
 

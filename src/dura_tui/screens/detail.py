@@ -25,7 +25,10 @@ from dura_tui.widgets.text_view import TextView
 class DetailView(View):
     """A task; Escape leads back to where it was opened from."""
 
-    LABEL: ClassVar[str] = "Task"
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "Steps in the order in which they finished, attempts with the newest first, what went in and came out.",
+        "enter  reads the line under the cursor in full",
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with no task."""

@@ -1,4 +1,4 @@
-"""Emit an event: its name with completion, its payload checked as JSON, and the runs it would wake."""
+"""Emit an event: its name with completion, a payload to begin with, checked as JSON, and the runs it would wake."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.suggester import Suggester
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Input, Static, TextArea
 
-from dura.records import AwaitedEvent, EventRow, Snapshot, Waiter, Want
+from dura.records import AwaitedEvent, EventRow, PayloadTemplate, Snapshot, Waiter, Want
 from dura_tui import format as fmt
 from dura_tui.actions import Order, Target, order_for, parse_payload
 from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
+from dura_tui.widgets.editor import JsonEditor, blank, laid_out
 from dura_tui.widgets.entry import Entry
 
 _AWAITED: Final = 200
 _NAMES_SHOWN: Final = 4
 _WOKEN_SHOWN: Final = 4
 _NAME_CELLS: Final = 160
+_NULL: Final = "null"
 _WAITER_CELLS: Final = 40
 """What is longer is cut in its middle: a name must not push the buttons off the screen."""
 
@@ -48,6 +50,8 @@ class EmitDialog(Dialog[Order]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "complete(1)", show=False),
         Binding("up", "complete(-1)", show=False),
+        Binding("ctrl+t", "template", show=False),
+        Binding("ctrl+s", "ask", show=False),
     ]
 
     def __init__(self, target: Target) -> None:
@@ -66,10 +70,12 @@ class EmitDialog(Dialog[Order]):
         self._event_line = Entry(
             self._name, placeholder="approved:ord_1", id="event", suggester=self._suggester, compact=True
         )
-        self._payload_line = Entry(
-            "null", placeholder='null, true, "text", {"by": "ann"}', id="payload", compact=True
-        )
+        self._editor = JsonEditor(id="payload")
+        self._template: PayloadTemplate | None = None
+        self._offered = _NULL
+        """What was last put into the editor; while it still stands there, a template may take its place."""
         self._names, self._error, self._preview = Static(), Static(), Static(id="emit-preview")
+        self._from = Static(id="template", classes="label")
         self._buttons = Buttons("Emit …")
 
     def body(self) -> ComposeResult:
@@ -77,20 +83,23 @@ class EmitDialog(Dialog[Order]):
         yield Static("Event name", classes="label")
         yield self._event_line
         yield self._names
-        yield Static("Payload, as JSON", classes="label")
-        yield self._payload_line
+        yield self._from
+        yield self._editor
         yield self._error
         yield self._preview
         yield self._buttons
+        yield Static("tab moves · ^t another template · ^s emits …", classes="foot")
 
     def on_mount(self) -> None:
         """Begin where something is missing."""
-        (self._payload_line if self._name else self._event_line).focus()
+        self._editor.put(_NULL)
+        (self._editor if self._name else self._event_line).focus()
         self._redraw()
 
     def wants(self, want: Want) -> Want:
-        """Who waits for what, and whether this name was emitted before."""
-        return replace(want, awaited=_AWAITED, event=self._name or None)
+        """Who waits for what, whether this name was emitted before, and what its payload may look like."""
+        name = self._name or None
+        return replace(want, awaited=_AWAITED, event=name, template=name)
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Draw the preview afresh."""
@@ -99,15 +108,48 @@ class EmitDialog(Dialog[Order]):
         self._emitted, self._waited_for = snapshot.event, snapshot.event_waits
         self._read_for = None if "event" in snapshot.truncated else self._name
         self._suggester.names = tuple(event.event_name for event in snapshot.awaited)
+        self._take(snapshot.template)
         self._redraw()
         if self._asking:
             self._ask()
+
+    # --- the template -------------------------------------------------------------------------------------------------
+
+    def _take(self, template: PayloadTemplate | None) -> None:
+        """Offer what is known of such payloads, unless somebody has begun to write."""
+        if template is not None and template.event_name != self._name:
+            return
+        before, self._template = self._template, template
+        if self._editor.text == self._offered and _payload_of(before) != _payload_of(template):
+            self._offer(_payload_of(template))
+
+    def _offer(self, text: str) -> None:
+        self._editor.put(text)
+        self._offered = self._editor.text
+
+    def action_template(self) -> None:
+        """The next of: the template, its shape alone, null."""
+        whole = _payload_of(self._template)
+        ways = list(dict.fromkeys((whole, blank(whole), _NULL)))
+        place = ways.index(self._editor.text) + 1 if self._editor.text in ways else 0
+        self._offer(ways[place % len(ways)])
+
+    def _from_line(self) -> Cell:
+        template = self._template
+        if template is None or self._editor.text == _NULL:
+            return cell("Payload, as JSON")
+        name = fmt.clip_middle(fmt.printable(template.taken_from), _WAITER_CELLS)
+        when = f", {fmt.ago(template.at, self._now)} ago" if self._now and template.at else ""
+        if self._editor.text == self._offered == laid_out(template.payload):
+            of = "Payload by template" if template.source == "state" else "Payload of"
+            return ((f"{of} ", ""), (f"{name}{when}", "yellow"), (": check it", ""))
+        return (("Payload, as JSON; template: ", ""), (name, ""))
 
     # --- what is known -----------------------------------------------------------------------------------------------
 
     def _payload(self) -> tuple[Any, str]:
         try:
-            return parse_payload(self._payload_line.value), ""
+            return parse_payload(self._editor.text), ""
         except ValueError as error:
             return None, fmt.printable(str(error))
 
@@ -138,6 +180,7 @@ class EmitDialog(Dialog[Order]):
             if len(names) > _NAMES_SHOWN:
                 text.append(f"  … {len(names) - _NAMES_SHOWN} more", "bright_black")
         _, error = self._payload()
+        self._from.update(to_text(self._from_line()))
         for line, said in ((self._names, text), (self._error, to_text(cell(error and f"✗ {error}", "red")))):
             line.update(said)
             line.display = bool(said)
@@ -164,11 +207,19 @@ class EmitDialog(Dialog[Order]):
         self._redraw()
         self.post_message(Dialog.WantChanged())
 
+    @on(TextArea.Changed)
+    def _edited(self) -> None:
+        self._asking = False
+        self._redraw()
+
     @on(Input.Submitted, "#event")
     def _name_done(self) -> None:
-        self._payload_line.focus()
+        self._editor.focus()
 
-    @on(Input.Submitted, "#payload")
+    def action_ask(self) -> None:
+        """Ask for the confirmation."""
+        self._ask()
+
     @on(Button.Pressed, "#yes")
     def _ask(self) -> None:
         payload, error = self._payload()
@@ -185,7 +236,7 @@ class EmitDialog(Dialog[Order]):
             ),
             (
                 ("payload  ", "bright_black"),
-                (fmt.clip(fmt.json_line(self._payload_line.value), 120), ""),
+                (fmt.clip(fmt.json_line(self._editor.text), 120), ""),
             ),
             *self._preview_lines(),
         ]
@@ -201,6 +252,11 @@ class EmitDialog(Dialog[Order]):
     @on(Button.Pressed, "#no")
     def _pressed_no(self) -> None:
         self.action_leave()
+
+
+def _payload_of(template: PayloadTemplate | None) -> str:
+    """What a template puts into the editor."""
+    return laid_out(template.payload) if template is not None and not fmt.is_cut(template.payload) else _NULL
 
 
 def _wakes(event: AwaitedEvent | None, now: datetime | None) -> list[Cell]:

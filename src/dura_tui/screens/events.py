@@ -5,17 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar, Final
 
-from textual import on
-from textual.app import ComposeResult
-from textual.widgets import Input
-
 from dura.records import AwaitedEvent, EventRow, Waiter, Want
 from dura_tui import format as fmt
 from dura_tui.actions import Target
-from dura_tui.screens.view import Hint, ListView, View
+from dura_tui.screens.view import LikeView, View
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import EMPTY, Cell, cell
-from dura_tui.widgets.filter_line import FilterLine
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 from dura_tui.widgets.text_view import json_view
 
@@ -26,10 +21,14 @@ _WAITERS_SHOWN: Final = 5
 Line = AwaitedEvent | Waiter | EventRow
 
 
-class EventsView(ListView[Line]):
+class EventsView(LikeView[Line]):
     """Awaited events with their waiters, and emitted events."""
 
-    LABEL: ClassVar[str] = "Events"
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "First what runs wait for, the soonest deadline on top, with the runs that wait; then what was emitted,",
+        "newest first. The first emit of a name is the one that counts.",
+        "enter  a waiting run: its task; an emitted event: its payload",
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with all events."""
@@ -43,18 +42,11 @@ class EventsView(ListView[Line]):
             ),
             empty="No events: nothing was emitted and nothing waits.",
         )
-        super().__init__(table, id=id)
-        self._filter = FilterLine(placeholder="any part of an event's name")
-        self._like: str | None = None
-
-    def compose(self) -> ComposeResult:
-        """The table and the filter line."""
-        yield self.table
-        yield self._filter
+        super().__init__(table, placeholder="any part of an event's name", id=id)
 
     def want(self) -> Want:
         """Awaited and emitted events."""
-        return Want(awaited=_AWAITED, events=_EMITTED, events_like=self._like)
+        return Want(awaited=_AWAITED, events=_EMITTED, events_like=self.like)
 
     def draw(self, now: datetime) -> None:
         """Draw both lists."""
@@ -62,7 +54,7 @@ class EventsView(ListView[Line]):
             return
         rows: list[Row[Line]] = []
         for awaited in self.snapshot.awaited:
-            if self._like is None or self._like.lower() in awaited.event_name.lower():
+            if self.like is None or self.like.lower() in awaited.event_name.lower():
                 rows += _awaited_rows(awaited, now)
         rows += [_emitted_row(event, now) for event in self.snapshot.events]
         self.table.show_rows(rows, now)
@@ -101,34 +93,6 @@ class EventsView(ListView[Line]):
         if isinstance(line, Waiter):
             return fmt.printable(f"task {line.task_id}  step {line.step_name}  event {line.event_name}")
         return fmt.printable(f"event {line.event_name}") if line is not None else ""
-
-    def hints(self) -> list[Hint]:
-        """Enter and the filter."""
-        return [*super().hints(), ("/", "filter", "screen.filter")]
-
-    def edit_filter(self) -> None:
-        """Open the filter line."""
-        self._filter.edit(self._like or "")
-
-    def clear_filter(self) -> bool:
-        """Show all events again; whether there was a filter."""
-        had, self._like = self._like is not None, None
-        if had:
-            self.table.reset()
-            self.post_message(View.WantChanged())
-        return had
-
-    @on(FilterLine.Left)
-    def _leave_filter(self) -> None:
-        self.table.focus()
-
-    @on(Input.Submitted)
-    def _apply(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._like = event.value.strip() or None
-        self._filter.action_leave()
-        self.table.reset()
-        self.post_message(View.WantChanged())
 
 
 def waiter_target(waiter: Waiter) -> Target:

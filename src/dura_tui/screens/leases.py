@@ -19,7 +19,10 @@ _ROWS: Final = 500
 class LeasesView(ListView[Lease]):
     """The running runs."""
 
-    LABEL: ClassVar[str] = "Leases"
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "Running runs, the lease that runs out first on top. RECL counts leases of this attempt that ran out before.",
+        "AT ZERO is what the next claim makes of the run: pending again, or failed as a poison run.",
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with an empty table."""

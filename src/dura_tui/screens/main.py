@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -20,14 +21,11 @@ from dura_tui import format as fmt
 from dura_tui.actions import ACTIONS, Order, Outcome, Target
 from dura_tui.keys import VIEWS, bindings
 from dura_tui.messages import CopyAsked
+from dura_tui.screens.all_views import make_views, tabs
 from dura_tui.screens.ask import dialog_for
+from dura_tui.screens.choose import ViewDialog
 from dura_tui.screens.detail import DetailView
-from dura_tui.screens.events import EventsView
-from dura_tui.screens.leases import LeasesView
-from dura_tui.screens.overview import OverviewView
 from dura_tui.screens.reading import ReadingDialog, help_lines
-from dura_tui.screens.sleeping import SleepingView
-from dura_tui.screens.state import StateView
 from dura_tui.screens.tasks import TasksView
 from dura_tui.screens.view import Hint, View
 from dura_tui.widgets.bars import Freshness, Line, key_line, tab_line, title_line
@@ -53,21 +51,13 @@ class MainScreen(Screen[None]):
         super().__init__()
         self.shown = VIEWS[0]
         """The name of the view that is shown; `detail` for the task detail."""
-        self._origin = VIEWS[0]
+        self._origin = self._before = VIEWS[0]
         self._outcome: tuple[Outcome, datetime] | None = None
         self._title, self._tabs = Line(id="title"), Line(id="tabs")
         self._status, self._keys = Line(id="status"), Line(id="keys")
         self._trouble = Static(id="trouble")
-        self._tasks, self._detail = TasksView(id="tasks"), DetailView(id="detail")
-        self._views: dict[str, View] = {
-            "overview": OverviewView(id="overview"),
-            "leases": LeasesView(id="leases"),
-            "sleeping": SleepingView(id="sleeping"),
-            "tasks": self._tasks,
-            "events": EventsView(id="events"),
-            "state": StateView(id="state"),
-            "detail": self._detail,
-        }
+        self._detail = DetailView(id="detail")
+        self._views: dict[str, View] = {**make_views(), "detail": self._detail}
         self._switcher = ContentSwitcher(*self._views.values(), initial=VIEWS[0])
 
     def compose(self) -> ComposeResult:
@@ -98,7 +88,7 @@ class MainScreen(Screen[None]):
 
     def want(self) -> Want:
         """What the view needs."""
-        return self.view.want()
+        return replace(self.view.want(), waiting=True)
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Hand the view a snapshot that answers its want."""
@@ -121,22 +111,10 @@ class MainScreen(Screen[None]):
         if snapshot and snapshot.truncated:
             badges.append(("partial", "yellow"))
         self._title.put(title_line(width, self.dura.path, badges, freshness, now))
-        self._tabs.put(tab_line(width, self._tab_labels(snapshot), self._origin))
+        self._tabs.put(tab_line(width, tabs(snapshot), self._origin))
         self._draw_trouble(freshness, now)
         self._status.put(self._status_text(now))
         self._keys.put(key_line(width, self._hints()))
-
-    def _tab_labels(self, snapshot: Snapshot | None) -> list[tuple[str, str, str]]:
-        totals = snapshot.totals() if snapshot else {}
-        counts = {
-            "leases": totals.get("running", 0),
-            "sleeping": totals.get("sleeping", 0),
-            "tasks": sum(totals.values()),
-        }
-        return [
-            (name, self._views[name].LABEL, fmt.compact(counts[name]) if counts.get(name) else "")
-            for name in VIEWS
-        ]
 
     def _draw_trouble(self, freshness: Freshness, now: datetime) -> None:
         reason = self.dura.trouble
@@ -178,7 +156,7 @@ class MainScreen(Screen[None]):
             for action in ACTIONS.values():
                 fits = operator.objection(action, target) is None
                 if fits and (
-                    action.name != "emit" or self.shown in ("events", "sleeping") or _awaits(target)
+                    action.name != "emit" or self.shown in ("events", "approvals") or _awaits(target)
                 ):
                     hints.append((action.key, action.label, f"screen.act('{action.name}')"))
         hints += [
@@ -191,8 +169,23 @@ class MainScreen(Screen[None]):
 
     def action_view(self, name: str) -> None:
         """Show a view."""
+        if name != self._origin:
+            self._before = self._origin
         self._origin = name
         self._switch(name)
+
+    def action_last_view(self) -> None:
+        """Show the view that was shown before this one."""
+        self.action_view(self._before)
+
+    def action_views(self) -> None:
+        """Choose a view from a list."""
+
+        def go(name: str | None) -> None:
+            if name is not None:
+                self.action_view(name)
+
+        self.app.push_screen(ViewDialog(tabs(self.dura.snapshot), self._origin), go)
 
     def action_neighbour(self, step: int) -> None:
         """The view beside this one."""
@@ -206,14 +199,9 @@ class MainScreen(Screen[None]):
         self.draw(self.dura.now())
 
     def action_back(self) -> None:
-        """Out of the task, the keys or the filter."""
-        view = self.view
-        if self.shown == "detail":
+        """Out of the filter or the keys; out of the task."""
+        if not self.view.back() and self.shown == "detail":
             self._switch(self._origin)
-        elif isinstance(view, StateView):
-            view.back()
-        elif isinstance(view, TasksView | EventsView):
-            view.clear_filter()
 
     def action_open(self) -> None:
         """What Enter does, for a click on its hint."""
@@ -221,11 +209,13 @@ class MainScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Filter the list, or the tasks from a view that has no filter."""
-        if isinstance(self.view, TasksView | EventsView):
-            self.view.edit_filter()
-            return
-        self.action_view("tasks")
-        self._tasks.edit_filter()
+        if not self.view.edit_filter():
+            self.action_view("tasks")
+            self._tasks.edit_filter()
+
+    @property
+    def _tasks(self) -> TasksView:
+        return cast("TasksView", self._views["tasks"])
 
     def action_sort(self) -> None:
         """Sort the tasks another way."""
@@ -268,8 +258,8 @@ class MainScreen(Screen[None]):
     # --- the screen --------------------------------------------------------------------------------------------------
 
     def action_help(self) -> None:
-        """All keys."""
-        self.app.push_screen(ReadingDialog("Help", help_lines()))
+        """What the view shows, and all keys."""
+        self.app.push_screen(ReadingDialog("Help", help_lines(self.shown, self.view.ABOUT)))
 
     def action_pause(self) -> None:
         """Freeze the tables, or go on."""

@@ -45,7 +45,11 @@ class NameTotal:
 class OverviewView(View):
     """The first thing to look at."""
 
-    LABEL: ClassVar[str] = "Overview"
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "Tasks by state, throughput, how much waits for a worker and since when, the file, and the tasks by queue and",
+        "name. A log (wal) that grows without end means that a reader holds it.",
+        "enter  a name: its tasks; a failure: its task    tab  the next table",
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with empty tables."""

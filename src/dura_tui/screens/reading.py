@@ -55,9 +55,18 @@ class ReadingDialog(Dialog[None]):
             self.app.post_message(CopyAsked(self._source, self._title))
 
 
-def help_lines() -> list[Cell]:
-    """All keys by group, and what the glyphs mean."""
-    lines: list[Cell] = []
+def help_lines(view: str, about: tuple[str, ...]) -> list[Cell]:
+    """What a view shows, then all keys by group, and what the glyphs mean.
+
+    Args:
+        view: The view's name.
+        about: What there is to say of it.
+    """
+    lines: list[Cell] = [
+        cell(f"{view.capitalize()}", "bold cyan"),
+        *(cell(f"  {line}") for line in about),
+        cell(""),
+    ]
     for group, keys in groupby(sorted(KEYS, key=lambda key: _GROUPS.index(key.group)), lambda key: key.group):
         lines += [cell(group, "bold cyan"), *(_key(key.shown, key.help) for key in keys)]
         if group == "Moving":

@@ -19,7 +19,10 @@ _ROWS: Final = 500
 class SleepingView(ListView[Sleeper]):
     """The sleeping runs."""
 
-    LABEL: ClassVar[str] = "Sleeping"
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "Sleeping runs, the one due first on top. A delay, a backoff or a deferral can be cut short (w); a wait ends",
+        "with its event (e) or its deadline; a sleep ends by itself.",
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with an empty table."""

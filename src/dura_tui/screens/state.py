@@ -26,7 +26,10 @@ _AUDIT_ROWS: Final = 500
 class StateView(View):
     """Namespaces on the left, the keys of the one under the cursor beside them, the value on a wide screen."""
 
-    LABEL: ClassVar[str] = "State"
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "The key-value memory. Namespaces that begin with dura. are the engine's own and come last.",
+        "enter  from a namespace to its keys, from a key to its value",
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with the first namespace."""

@@ -29,7 +29,11 @@ PAGE: Final = 200
 class TasksView(ListView[TaskRow]):
     """All tasks, a page at a time."""
 
-    LABEL: ClassVar[str] = "Tasks"
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "All tasks, a page at a time. NEXT is when a task moves by itself, or how long ago it ended.",
+        "/  state:failed name:import_* queue:mail, and any other words: a part of an id, key or parameter",
+        "s  sorts: newest, oldest, due, priority, attempts, name    n b  turn the page",
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with the newest tasks."""
@@ -158,9 +162,10 @@ class TasksView(ListView[TaskRow]):
             after = self._before.pop()
             self.list_tasks(replace(self.query_now, after=after))
 
-    def edit_filter(self) -> None:
+    def edit_filter(self) -> bool:
         """Open the filter line."""
         self._filter.edit(task_filter.to_line(self.query_now))
+        return True
 
     @on(FilterLine.Left)
     def _leave_filter(self) -> None:
@@ -168,7 +173,7 @@ class TasksView(ListView[TaskRow]):
         self.table.focus()
         self.draw_again()
 
-    def clear_filter(self) -> bool:
+    def back(self) -> bool:
         """Show all tasks again; whether there was a filter."""
         if task_filter.to_line(self.query_now) == "":
             return False

@@ -9,11 +9,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Input
 
 from dura.records import Lease, Sleeper, Snapshot, TaskQuery, TaskRow, Want
 from dura_tui.actions import Target
 from dura_tui.widgets.cells import Cell
+from dura_tui.widgets.filter_line import FilterLine
 from dura_tui.widgets.live_table import LiveTable
 
 Record = TypeVar("Record")
@@ -25,7 +26,8 @@ Hint = tuple[str, str, str]
 class View(Vertical):
     """One of the numbered views, or the task detail."""
 
-    LABEL: ClassVar[str] = ""
+    ABOUT: ClassVar[tuple[str, ...]] = ()
+    """What the view shows and what its keys do there, a line each, for its help page."""
 
     class WantChanged(Message):
         """The view needs something else from the store."""
@@ -97,6 +99,14 @@ class View(Vertical):
     def open(self) -> None:
         """Open what is under the cursor."""
 
+    def back(self) -> bool:
+        """Undo one step inside the view: a filter, a way into it; whether there was one."""
+        return False
+
+    def edit_filter(self) -> bool:
+        """Open the view's filter; whether it has one."""
+        return False
+
 
 class ListView(View, Generic[Record]):
     """A view that is one table of runs; Enter opens the task under the cursor."""
@@ -141,6 +151,53 @@ class ListView(View, Generic[Record]):
     def _row_changed(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
         self.post_message(View.CursorMoved())
+
+
+class LikeView(ListView[Record]):
+    """A list that is filtered by a part of a name."""
+
+    def __init__(self, table: LiveTable[Record], *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
+        """Begin without a filter."""
+        super().__init__(table, id=id)
+        self.like: str | None = None
+        """The part; None for all."""
+        self._filter = FilterLine(placeholder=placeholder)
+
+    def compose(self) -> ComposeResult:
+        """The table and the filter line."""
+        yield self.table
+        yield self._filter
+
+    def hints(self) -> list[Hint]:
+        """Enter and the filter."""
+        return [*super().hints(), ("/", "filter", "screen.filter")]
+
+    def edit_filter(self) -> bool:
+        """Open the filter line."""
+        self._filter.edit(self.like or "")
+        return True
+
+    def back(self) -> bool:
+        """Show all again; whether there was a filter."""
+        had = self.like is not None
+        if had:
+            self._show_like(None)
+        return had
+
+    def _show_like(self, part: str | None) -> None:
+        self.like = part
+        self.table.reset()
+        self.post_message(View.WantChanged())
+
+    @on(FilterLine.Left)
+    def _leave_filter(self) -> None:
+        self.table.focus()
+
+    @on(Input.Submitted)
+    def _apply_filter(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._filter.action_leave()
+        self._show_like(event.value.strip() or None)
 
 
 def task_target(row: TaskRow) -> Target:

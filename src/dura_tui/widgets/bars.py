@@ -105,30 +105,68 @@ def title_line(
     return text
 
 
-def tab_line(width: int, tabs: Sequence[tuple[str, str, str]], active: str) -> Text:
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One of the views, as the strip of tabs shows it."""
+
+    name: str
+    key: str
+    label: str
+    short: str
+    """The label where there is no room for it."""
+    count: str = ""
+    """How much is in it; empty for nothing, or nothing known."""
+    urgent: bool = False
+    """Whether its count is shown before those of others when there is no room for all."""
+
+
+def tab_line(width: int, tabs: Sequence[Tab], active: str) -> Text:
     """The views by key and name with their counts; the active one reversed. Each is clickable.
+
+    Where there is no room, the labels give way to their short forms, these to the keys alone, and then as many counts are
+    shown as fit: the active view's, then the urgent ones.
 
     Args:
         width: Cells there are.
-        tabs: Name, label, and a count or empty text for each view, in the order of their keys.
+        tabs: The views, in the order of their keys.
         active: The name of the view that is shown.
     """
-    counted = [(name, label, f" {count}" if count else "") for name, label, count in tabs]
-    for shape in (counted, [(name, label, "") for name, label, _ in tabs]):
-        if sum(len(label) + len(count) + 5 for _, label, count in shape) <= width:
+    shapes = (
+        (True, {tab.name: tab.label for tab in tabs}),
+        (False, {tab.name: tab.label if tab.name == active else tab.short for tab in tabs}),
+        (False, {tab.name: tab.label if tab.name == active else "" for tab in tabs}),
+    )
+    room, roomy, labels = 0, False, shapes[-1][1]
+    for roomy, labels in shapes:
+        room = width - sum(_tab_width(tab, labels[tab.name], roomy, tab.name == active) for tab in tabs)
+        if room >= 0:
             break
-    else:
-        shape = [(name, label if name == active else "", "") for name, label, _ in tabs]
+    counted: set[str] = set()
+    for tab in sorted(tabs, key=lambda tab: (tab.name != active, not tab.urgent)):
+        needed = len(tab.count) + 1
+        if tab.count and labels[tab.name] and needed <= room:
+            room -= needed
+            counted.add(tab.name)
     text = Text(no_wrap=True, overflow="crop", end="")
-    for place, (name, label, count) in enumerate(shape, start=1):
-        if name == active:
-            text.append(f" {place} {label}".rstrip() + f"{count} ", "bold reverse blue")
+    for tab in tabs:
+        label, gap = labels[tab.name], " " if roomy or tab.name == active else ""
+        count = f"{' ' if roomy or tab.name == active else ':'}{tab.count}" if tab.name in counted else ""
+        if tab.name == active:
+            text.append(f" {tab.key}{gap if label else ''}{label}{count} ", "bold reverse blue")
         else:
-            text.append(f" {place}", "blue")
-            text.append(f" {label}" if label else "", Style(meta={"@click": f"screen.view('{name}')"}))
-            text.append(f"{count} ", "bright_black")
+            text.append(" " * roomy + tab.key, "bold blue")
+            text.append(
+                f"{gap}{label}" if label else "", Style(meta={"@click": f"screen.view('{tab.name}')"})
+            )
+            text.append(count + " " * roomy, "bright_black")
         text.append(" ")
     return text
+
+
+def _tab_width(tab: Tab, label: str, roomy: bool, active: bool) -> int:
+    """Cells of a tab without its count, with the one that parts it from the next."""
+    gap = (roomy or active) and bool(label)
+    return cell_len(tab.key) + gap + cell_len(label) + (2 if roomy or active else 0) + 1
 
 
 def key_line(width: int, hints: Sequence[tuple[str, str, str]]) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dura.records import Snapshot, StateRow, StoreFile, Want
 from dura.store.reading import Source
+from dura.store.views.approvals import approvals, template
 from dura.store.views.counts import counts, oldest_due, ready
 from dura.store.views.failures import failures
 from dura.store.views.look import Look
@@ -38,6 +39,13 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
     with look.part("event"):
         named = event(look, want.event) if want.event is not None else None
         named_waits = waits_for(look, want.event) if want.event is not None else None
+    with look.part("approvals"):
+        asked = want.waiting or want.approvals
+        open_waits, waiting, capped = (
+            approvals(look, want.approvals, want.events_like) if asked else ((), None, False)
+        )
+    with look.part("template"):
+        payload = template(look, want.template) if want.template is not None else None
     with look.part("failures"):
         failed = failures(look, want.failures) if want.failures else ()
     with look.part("workers"):
@@ -74,6 +82,10 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         events=emitted,
         event=named,
         event_waits=named_waits,
+        waiting=waiting,
+        waiting_capped=capped,
+        approvals=open_waits,
+        template=payload,
         failures=failed,
         workers=working,
         throughput=settled,

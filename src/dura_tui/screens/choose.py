@@ -1,0 +1,61 @@
+"""All views in a list, for whoever does not know their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.events import Key
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from dura_tui.keys import VIEW_KEYS
+from dura_tui.screens.dialog import Dialog
+from dura_tui.widgets.bars import Tab
+
+
+class ViewDialog(Dialog[str]):
+    """Returns the name of the view that was chosen, by its key or with Enter."""
+
+    HEADING: ClassVar[str] = "Views"
+
+    def __init__(self, tabs: Sequence[Tab], shown: str) -> None:
+        """Offer these; the one that is shown is highlighted."""
+        super().__init__()
+        self._tabs = tabs
+        self._shown = shown
+        self._list = OptionList(id="views", compact=True, markup=False)
+
+    def body(self) -> ComposeResult:
+        """The list."""
+        yield self._list
+        yield Static("a view's key or enter goes there · esc leaves", classes="foot")
+
+    def on_mount(self) -> None:
+        """Fill in."""
+        for tab, view in zip(self._tabs, VIEW_KEYS, strict=True):
+            text = Text(no_wrap=True, overflow="ellipsis")
+            text.append(f"{tab.key}  ", "bold blue")
+            text.append(tab.label.ljust(10), "bold")
+            text.append(tab.count.rjust(6) + "  ", "bright_black")
+            text.append(view.help, "bright_black")
+            self._list.add_option(Option(text, id=tab.name))
+        self._list.highlighted = next(
+            (place for place, tab in enumerate(self._tabs) if tab.name == self._shown), 0
+        )
+        self._list.focus()
+
+    def on_key(self, event: Key) -> None:
+        """A view's own key chooses it here too."""
+        for tab in self._tabs:
+            if event.character == tab.key:
+                event.stop()
+                self.dismiss(tab.name)
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(event.option_id)
