@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +13,10 @@ from dura.checks import text, whole
 from dura.clock import Clock, system_clock
 from dura.current import CurrentClaim, current_claim
 from dura.errors import InvalidValue
-from dura.store.claim import Lookout
 from dura.store.database import Database
+from dura.store.due import Lookout
 from dura.store.schema import prepare
+from dura.store.turns import take_turns
 
 logger = logging.getLogger("dura")
 
@@ -70,7 +72,7 @@ class OpenedStore:
             synchronous=synchronous,
         )
         """The door to the file; for the worker pool."""
-        self._lookout = Lookout()
+        self._take_turns = partial(take_turns, lookout=Lookout())
         self.upgrade_report: tuple[str, ...] = prepare(
             self.database, busy_timeout_ms=busy_timeout_ms, create=create, upgrade=upgrade
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,9 +16,10 @@ from dura.records import ClaimedTask, TaskRef
 from dura.retry import RetryStrategy
 from dura.store import claim as claiming
 from dura.store import settle
-from dura.store.claim import Claim
+from dura.store.claim import Claim, Granted
 from dura.store.settle import Settlement
 from dura.store.spawn import Spawn, spawn
+from dura.store.turns import Turn
 
 
 class TaskCalls(OpenedStore):
@@ -127,9 +127,10 @@ class TaskCalls(OpenedStore):
 
     def claim_next(self, wanted: Claim) -> ClaimedTask | None:
         """`claim_task`, for a pool that has checked its terms once."""
-        while self._anything_due(wanted):
-            granted = self.database.write(lambda tx: claiming.claim(tx, wanted, self._lookout))
-            if granted is not None and (task := self._readable(granted)) is not None:
+        again = True
+        while again and self._anything_due(wanted):
+            _, task, again = self._take_turn(Turn(None, wanted))
+            if task is not None:
                 return task
         return None
 
@@ -141,37 +142,44 @@ class TaskCalls(OpenedStore):
         Returns:
             Why the run could not be settled (it is no longer the caller's), or None; and the next run, or None.
         """
-        lost, granted = self.database.write(
-            lambda tx: claiming.settle_and_claim(tx, settlement, wanted, self._lookout)
-        )
-        return lost, None if granted is None else self._readable(granted) or self.claim_next(wanted)
+        lost, task, again = self._take_turn(Turn(settlement, wanted))
+        return lost, self.claim_next(wanted) if again and task is None else task
 
-    def settle(self, settlement: Settlement) -> None:
-        """Complete or fail a run as its handler ended.
+    def settle(self, settlement: Settlement) -> EngineError | None:
+        """Complete or fail a run as its handler ended, for a pool.
 
-        Raises:
-            LeaseLost, TaskCancelledError, TaskNotFound, InvalidRunState: The run is no longer the caller's.
+        Returns:
+            Why it could not be settled: it is no longer the caller's.
         """
-        self.database.write(lambda tx: settle.settle(tx, settlement))
+        return self._take_turn(Turn(settlement, None))[0]
+
+    def _take_turn(self, turn: Turn) -> tuple[EngineError | None, ClaimedTask | None, bool]:
+        """Why the run in hand was lost, the next run, and whether it may help to ask again if there is none."""
+        lost, granted, more = self.database.write_together(self._take_turns, turn)
+        if granted is None:
+            return lost, None, more
+        task = self._readable(granted)
+        return lost, task, task is None
 
     def _anything_due(self, wanted: Claim) -> bool:
         now = self.database.now()
         return self.database.read(lambda connection: claiming.anything_due(connection, now, wanted))
 
-    def _readable(self, granted: claiming.Granted) -> ClaimedTask | None:
+    def _readable(self, granted: Granted) -> ClaimedTask | None:
         """The claimed task with its params; None if they cannot be read, which fails it: a retry could not help."""
         try:
             params = decode(granted.params)
         except (ValueError, RecursionError) as error:
             reason = {"type": "UnreadableParams", "message": f"the stored params are no JSON: {error}"}
             self.fail_run(
-                run_id=granted.task.run_id,
-                reason=reason,
-                retryable=False,
-                claim_token=granted.task.claim_token,
+                run_id=granted.run_id, reason=reason, retryable=False, claim_token=granted.claim_token
             )
             return None
-        return replace(granted.task, params=params)
+        return ClaimedTask(
+            run_id=granted.run_id, task_id=granted.task_id, attempt=granted.attempt, name=granted.name, params=params,
+            claim_token=granted.claim_token, queue=granted.queue, reclaims=granted.reclaims,
+            deferrals=granted.deferrals,
+        )  # fmt: skip
 
     def seconds_until_due(self) -> float | None:
         """Seconds until the next sleeper is due or the next lease runs out, below zero if overdue; None if neither."""

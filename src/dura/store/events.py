@@ -137,11 +137,12 @@ def finish_wake(tx: Transaction, name: str) -> Emission:
     return _wake(tx, name, emitted_at, after=after)
 
 
-def finish_wakes(tx: Transaction) -> None:
-    """Go on with an emit whose emitter may have died, if there is one."""
+def finish_wakes(tx: Transaction) -> bool:
+    """Go on with an emit whose emitter may have died, if there is one. Returns whether there was."""
     note = tx.execute("SELECT key FROM state WHERE namespace = 'dura.wakes' LIMIT 1").fetchone()
     if note is not None:
         finish_wake(tx, note[0])
+    return note is not None
 
 
 def require_parked(tx: Transaction, run_id: str, name: str) -> None:

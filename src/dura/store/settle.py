@@ -11,8 +11,9 @@ help. The task mirrors its latest run in the same transaction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dura.clock import later
 from dura.codec import decode
@@ -41,11 +42,11 @@ class Held:
     deferrals: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settlement:
+class Settlement(NamedTuple):
     """How a handler ended, encoded for the store: with a result, or with a reason."""
 
     run_id: str
+    task_id: str
     token: int | None
     result: str | None = None
     """JSON; None: the attempt failed."""
@@ -56,11 +57,10 @@ class Settlement:
 
 def settle(tx: Transaction, settlement: Settlement) -> None:
     """Complete or fail the run. A caller that may not do so changes nothing: the fence is asked before any write."""
-    run_id, token = settlement.run_id, settlement.token
     if settlement.result is not None:
-        complete(tx, run_id, token, settlement.result)
+        complete_all(tx, [settlement])
     else:
-        fail(tx, run_id, token, settlement.reason, retryable=settlement.retryable)
+        fail(tx, settlement.run_id, settlement.token, settlement.reason, retryable=settlement.retryable)
 
 
 def held(tx: Transaction, run_id: str, token: int | None) -> Held:
@@ -104,20 +104,34 @@ def check_claim(run_id: str, state: str, row_token: int, token: int | None) -> N
 
 def complete(tx: Transaction, run_id: str, token: int | None, result: str) -> None:
     """Finish the run and its task with a result (JSON)."""
-    settled = tx.execute(
+    run = held(tx, run_id, token)
+    complete_all(tx, [Settlement(run_id, run.task_id, token, result)])
+
+
+def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
+    """Finish each run and its task.
+
+    Raises:
+        EngineError: One of them may not be settled by its caller, and why. If there are others, they are half settled,
+            and all is to be undone.
+    """
+    settled = tx.connection.executemany(
         """
         UPDATE runs SET state = 'completed', completed_at = ?, result = ?, claim_expires_at = NULL
-        WHERE run_id = ? AND state = 'running' AND claim_token = COALESCE(?, claim_token) RETURNING task_id
+        WHERE run_id = ? AND state = 'running' AND claim_token = COALESCE(?, claim_token)
         """,
-        (tx.now, result, run_id, token),
-    ).fetchone()
-    # Where the update found no run to settle, the fence says why by raising.
-    task_id = held(tx, run_id, token).task_id if settled is None else settled[0]
-    tx.execute(
+        [(tx.now, done.result, done.run_id, done.token) for done in settlements],
+    ).rowcount
+    if settled < len(settlements):
+        for done in settlements:
+            held(tx, done.run_id, done.token)
+    tx.connection.executemany(
         "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?",
-        (result, tx.now, task_id),
+        [(done.result, tx.now, done.task_id) for done in settlements],
     )
-    tx.execute("DELETE FROM waits WHERE task_id = ?", (task_id,))
+    tx.connection.executemany(
+        "DELETE FROM waits WHERE task_id = ?", [(done.task_id,) for done in settlements]
+    )
 
 
 def fail(tx: Transaction, run_id: str, token: int | None, reason: str, *, retryable: bool) -> None:

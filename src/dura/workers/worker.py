@@ -17,7 +17,7 @@ from dura.errors import EngineError, StoreBusy
 from dura.health import Heartbeat
 from dura.records import ClaimedTask
 from dura.store.claim import Claim
-from dura.store.settle import NO_LONGER_HELD, Settlement
+from dura.store.settle import Settlement
 from dura.workers.executor import Handler, carry_out, report_lost
 from dura.workers.wakeup import Wakeup
 
@@ -131,13 +131,9 @@ class Worker:
         if self._settlement is None or settled is None:
             self.task = engine.claim_next(self._wanted)
             return self.task
-        lost: EngineError | None = None
         task: ClaimedTask | None = None
         if self._terms.stop_event.is_set():
-            try:
-                engine.settle(self._settlement)
-            except NO_LONGER_HELD as error:
-                lost = error
+            lost = engine.settle(self._settlement)
         else:
             lost, task = engine.settle_and_claim(self._settlement, self._wanted)
         self._settlement, self.task = None, task

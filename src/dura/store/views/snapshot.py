@@ -6,6 +6,7 @@ from dura.records import Snapshot, StateRow, StoreFile, Want
 from dura.store.reading import Source
 from dura.store.views.approvals import approvals, template
 from dura.store.views.counts import counts, oldest_due, ready
+from dura.store.views.failuregroups import failed_tasks, failure_groups
 from dura.store.views.failures import failures
 from dura.store.views.look import Look
 from dura.store.views.memory import audit, event, events, keys, namespaces, one_key
@@ -48,6 +49,10 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         payload = template(look, want.template) if want.template is not None else None
     with look.part("failures"):
         failed = failures(look, want.failures) if want.failures else ()
+    with look.part("failure_groups"):
+        groups = failure_groups(look, want.failure_groups) if want.failure_groups is not None else None
+    with look.part("failed_tasks"):
+        alike = failed_tasks(look, want.failed_tasks) if want.failed_tasks is not None else None
     with look.part("workers"):
         working = workers(look) if want.workers else ()
     with look.part("throughput"):
@@ -87,6 +92,8 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         approvals=open_waits,
         template=payload,
         failures=failed,
+        failure_groups=groups,
+        failed_tasks=alike,
         workers=working,
         throughput=settled,
         tasks=page,
