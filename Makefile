@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt format lint type imports compat images bench bench-quick clean
+.PHONY: help demo test check fmt format lint type imports compat images soak bench bench-quick clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ type: $(STAMP) ## Types (mypy strict)
 
 imports: $(STAMP) ## Import contracts
 	$(BIN)/lint-imports
+
+soak: $(STAMP) ## Search for faults for long: random calls against a model, kills at every statement
+	DURA_TEST_SOAK=1 $(BIN)/pytest tests/model tests/crash
 
 compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 	$(BIN)/python tests/compat/run.py

@@ -1,0 +1,125 @@
+"""Calls of a handler's steps, on engine and model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dura import EngineError, InvalidRunState, WorkflowSuspended
+from model import steps
+from model.choices import EVENTS, GHOST, STEPS, TIMEOUTS, VALUES, Who, callers
+from model.rows import SLEEP, TIMED_OUT
+from model.side_by_side import BoomError, SideBySide, move
+
+
+class StepMoves(SideBySide):
+    """Checkpoints, waits and sleeps."""
+
+    @move(
+        6,
+        data=st.data(),
+        who=callers(),
+        step=STEPS,
+        value=VALUES,
+        raises=st.sampled_from((False, False, True)),
+    )
+    def checkpoint(self, data: st.DataObject, who: Who, step: str, value: Any, raises: bool) -> None:
+        task_id, run_id = who.task.task_id, who.task.run_id
+        with self.acting(who) as (told, token):
+            owner = run_id if told else None
+            holder = None if token is None else (run_id, token)
+            if who.how == "nobody" and self.holding:
+                engine, claim = self.holding[-1]
+                if engine is self.engine and claim.task_id == task_id and claim.claim_token is not None:
+                    holder = (claim.run_id, claim.claim_token)
+            door, model = self.door, lambda: steps.look(self.store, task_id, step, holder)
+            expected, ran = _outcome(model), False
+
+            def fn() -> Any:
+                nonlocal ran
+                ran = True
+                assert expected is None, f"the function ran, the rules say {expected!r}"
+                self.meanwhile(data)
+                if raises:
+                    raise BoomError
+                return value
+
+            def real() -> Any:
+                try:
+                    return self.doors[door].checkpoint(
+                        task_id=task_id, step_name=step, fn=fn, owner_run_id=owner, **told
+                    )
+                except BoomError:
+                    return BoomError
+
+            def after() -> Any:
+                if isinstance(expected, EngineError):
+                    raise expected
+                if expected is not None:
+                    return _decoded(expected)
+                assert ran, "the function was not run"
+                if raises:
+                    return BoomError
+                kept = steps.keep(self.store, self.now, task_id, step, json.dumps(value), holder, owner)
+                return _decoded(kept)
+
+            done = self.both(real, after)
+        assert done is None or done[0] == done[1]
+
+    @move(
+        8,
+        who=callers(),
+        step=STEPS,
+        event=EVENTS,
+        timeout=TIMEOUTS,
+        strange=st.sampled_from((False,) * 9 + (True,)),
+    )
+    def wait(self, who: Who, step: str, event: str, timeout: float | None, strange: bool) -> None:
+        run_id = who.task.run_id
+        task_id = GHOST.task_id if strange else who.task.task_id
+        with self.acting(who) as (told, token):
+            done = self.both(
+                lambda: self.engine.await_event(
+                    run_id=run_id, task_id=task_id, step_name=step, event_name=event, timeout_secs=timeout,
+                    on_timeout="late", **told,
+                ),
+                lambda: steps.wait(self.store, self.now, run_id, token, task_id, step, event, timeout),
+            )  # fmt: skip
+        if done is not None:
+            expected = (True, None) if done[1] is None else (False, _decoded(done[1], on_timeout="late"))
+            assert done[0] == expected
+
+    @move(3, who=callers(), step=STEPS, seconds=TIMEOUTS.map(lambda seconds: seconds or 0))
+    def sleep(self, who: Who, step: str, seconds: float) -> None:
+        run_id, task_id = who.task.run_id, who.task.task_id
+
+        def real() -> bool:
+            try:
+                self.engine.sleep(run_id=run_id, task_id=task_id, step_name=step, seconds=seconds, **told)
+            except WorkflowSuspended:
+                return True
+            return False
+
+        def model() -> str | None:
+            if self.inside:
+                raise InvalidRunState(step)
+            return steps.wait(self.store, self.now, run_id, token, task_id, step, SLEEP, seconds)
+
+        with self.acting(who) as (told, token):
+            done = self.both(real, model)
+        if done is not None:
+            assert done[0] is (done[1] is None)
+
+
+def _outcome(call: Callable[[], str | None]) -> str | EngineError | None:
+    try:
+        return call()
+    except EngineError as error:
+        return error
+
+
+def _decoded(value: str, on_timeout: Any = None) -> Any:
+    return on_timeout if value == TIMED_OUT else json.loads(value)

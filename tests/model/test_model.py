@@ -1,0 +1,43 @@
+"""Engine and reference model agree, whatever is done to them.
+
+`make soak` (DURA_TEST_SOAK=1) looks far longer, at other examples each time, and keeps what failed in .hypothesis to begin with
+it the next time. A failing example is printed as the calls that show it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from dura import DurableEngine
+from model.machine import Machine
+
+_ANY: Final = settings(
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+    phases=[Phase.reuse, Phase.generate, Phase.shrink],
+)
+_QUICK: Final = settings(_ANY, max_examples=70, stateful_step_count=40, derandomize=True, database=None)
+_SOAK: Final = settings(
+    _ANY, max_examples=int(os.environ.get("DURA_TEST_EXAMPLES", "5000")), stateful_step_count=60
+)
+
+
+def test_engine_and_model_agree(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.ERROR, logger="dura")
+    monkeypatch.setattr("hypothesis.internal.conjecture.engine.MAX_SHRINKING_SECONDS", 60)
+    faulthandler.cancel_dump_traceback_later()
+    DurableEngine(tmp_path / "blank.db").close()
+    profile = _SOAK if os.environ.get("DURA_TEST_SOAK") else _QUICK
+    # Hypothesis documents that any function that makes a machine will do.
+    run_state_machine_as_test(lambda: Machine(tmp_path), settings=profile)  # type: ignore[arg-type]
