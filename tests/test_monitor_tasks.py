@@ -432,6 +432,16 @@ def test_steps_take_no_negative_time_when_the_clock_steps_back(
     assert step.seconds == 0
 
 
+def test_steps_stand_in_the_order_in_which_they_finished_when_the_clock_steps_back(
+    engine: DurableEngine, monitor: Monitor, clock: ManualClock
+) -> None:
+    task = started(engine)
+    for name in ("first", "second"):
+        engine.checkpoint(task_id=task.task_id, step_name=name, fn=lambda: 1)
+        clock.advance(-60)
+    assert [step.name for step in detail(monitor, task.task_id).checkpoints] == ["first", "second"]
+
+
 def test_task_that_is_not_there_has_no_detail(monitor: Monitor) -> None:
     assert monitor.snapshot(Want(task_id="nobody")).task is None
 

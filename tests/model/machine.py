@@ -16,6 +16,7 @@ from model.choices import SPAWNS, TICKS
 from model.outside_moves import MemoryMoves, OutsideMoves
 from model.reading import read
 from model.rows import SLEEP, Store
+from model.shown import check_reads, check_views
 from model.side_by_side import move
 from model.step_moves import StepMoves
 from model.task_moves import TaskMoves
@@ -62,6 +63,7 @@ class Machine(TaskMoves, StepMoves, OutsideMoves, MemoryMoves):
         if self.connection is not None:
             self.connection.close()
             self.connection = None
+        self.monitor.close()
         for engine in self.doors:
             engine.close()
         assert not self.path.with_name("store.db-wal").exists(), "the log stays though everything is closed"
@@ -77,6 +79,11 @@ class Machine(TaskMoves, StepMoves, OutsideMoves, MemoryMoves):
             assert task.finished_order() == self.store.tasks[task_id].finished_order()
         laws.check(self.before, found, requeued=self.requeued, cleaned=self.cleaned, granted=self.granted)
         assert self.engine.check() == ()
+        check_reads(self.engine, self.store, self.now)
+        chosen = next(
+            (key for key in self.store.tasks if self.before.tasks.get(key) != self.store.tasks[key]), None
+        )
+        check_views(self.monitor, self.store, self.now, chosen)
         self.before, self.requeued, self.cleaned = found, set(), False
         self.sound = True
 
@@ -88,6 +95,7 @@ class Machine(TaskMoves, StepMoves, OutsideMoves, MemoryMoves):
         finally:
             if self.connection is not None:
                 self.connection.close()
+            self.monitor.close()
             for engine in self.doors:
                 engine.close()
 

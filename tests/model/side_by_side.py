@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from conftest import ManualClock
 from dura import ClaimedTask, DurableEngine, EngineError
 from dura.current import holding
+from dura.monitor import Monitor
 from model import tasks
 from model.choices import GHOST, Who
 from model.rows import Store
@@ -89,6 +90,7 @@ class SideBySide(RuleBasedStateMachine):
         self.sound = False
         self.latest_moment = self.clock.moment
         self.connection: sqlite3.Connection | None = None
+        self.monitor = Monitor(self.path, clock=self.clock)
 
     def opened(self) -> DurableEngine:
         return DurableEngine(self.path, clock=self.clock, synchronous="NORMAL", busy_timeout_ms=2000)

@@ -23,6 +23,7 @@ _ANY: Final = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
     print_blob=True,
+    report_multiple_bugs=False,
     phases=[Phase.reuse, Phase.generate, Phase.shrink],
 )
 _QUICK: Final = settings(_ANY, max_examples=70, stateful_step_count=40, derandomize=True, database=None)

@@ -94,7 +94,7 @@ def _checkpoints(look: Look, task: TaskRow) -> tuple[CheckpointRow, ...]:
         """
         SELECT checkpoint_name, substr(state, 1, ?) AS value, length(CAST(state AS BLOB)) AS size, owner_run_id,
                updated_at
-        FROM checkpoints WHERE task_id = ? ORDER BY updated_at DESC, rowid DESC LIMIT ?
+        FROM checkpoints WHERE task_id = ? ORDER BY rowid DESC LIMIT ?
         """,
         (_VALUE_LIMIT + 1, task.task_id, _MOST_STEPS + 1),
     )
