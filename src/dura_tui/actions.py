@@ -8,78 +8,34 @@ is enforced here, in `Operator.carry_out` and in `Operator.objection`, so that k
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime
-from math import isfinite
-from typing import Any, Final
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from dura.clock import Clock
 from dura.engine import DurableEngine
 from dura.errors import ActionRefused, EngineError, InvalidRunState, TaskNotFound
 from dura.states import LIVE, WAKEABLE, State
 from dura_tui import format as fmt
+from dura_tui.orders import TITLE_CELLS, Order, Outcome, Target
 
 BUSY_TIMEOUT_MS: Final = 5_000
 """How long an action waits for the write lock: shorter than a worker's patience, since a person is waiting."""
 
-DEFAULT_EXTENSION_SECS: Final = 120
 
-_TITLE_CELLS: Final = 60
+class Confirm(StrEnum):
+    """What an action asks for before it is done."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What was under the cursor, as the screen showed it."""
-
-    task_id: str | None = None
-    run_id: str | None = None
-    claim_token: int | None = None
-    name: str = ""
-    state: str | None = None
-    sleep_cause: str | None = None
-    event_name: str | None = None
-    """The event that the row is about, or that the run waits for."""
-    waiting_run_id: str | None = None
-    """The one run that was seen waiting for that event; None if there were several, or none."""
-
-    expires_at: datetime | None = None
-    """When the claim expires, of a running run."""
-
-    @property
-    def title(self) -> str:
-        """The task as the screens call it: its name, cut where it is long, and the end of its id."""
-        name = fmt.clip_middle(fmt.printable(self.name), _TITLE_CELLS)
-        return f"{name} {fmt.short_id(self.task_id)}" if self.task_id else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """An action to carry out, with what was chosen in its dialog."""
-
-    action: str
-    target: Target
-    reason: str | None = None
-    """For the audit entry."""
-    event_name: str = ""
-    payload: Any = None
-    more_secs: float = DEFAULT_EXTENSION_SECS
-    """How much longer than now seen a claim should last."""
-    keep_checkpoints: bool = True
-    from_step: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How an action ended."""
-
-    action: str
-    done: bool
-    text: str
-    """One printable line for the operator."""
+    NOTHING = "nothing"
+    """Its key is enough, or what it asks anyway."""
+    QUESTION = "question"
+    """A yes, with Cancel focused."""
+    COUNT = "count"
+    """The number of tasks, typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +47,10 @@ class Action:
     label: str
     """Two words at most, for the key line."""
     help: str
-    dangerous: bool
-    """Whether it asks before it acts."""
+    confirm: Confirm
+    """What it asks for when it is done to one task; to many, it always asks for their number."""
+    many: bool
+    """Whether it can be done to many tasks at once."""
     objection: Callable[[Target], str | None]
     """Why it does not fit what is under the cursor; None if it does."""
     perform: Callable[[DurableEngine, Order, str], str]
@@ -122,6 +80,10 @@ class Operator:
         """Why the action cannot be taken on this target, from what the screen shows; None if it can be tried."""
         if self.read_only:
             return f"read-only: {action.label} is refused (start without --read-only to act)"
+        if target is not None and target.many is not None:
+            if not action.many:
+                return f"{action.label} is done to one task at a time"
+            return action.objection(Target(task_id="", state=target.many.state))
         return action.objection(target or Target())
 
     def carry_out(self, order: Order) -> Outcome:
@@ -129,23 +91,39 @@ class Operator:
         action = ACTIONS[order.action]
         objection = self.objection(action, order.target)
         if objection is not None:
-            return Outcome(action.name, done=False, text=objection)
+            return Outcome(action.name, done=False, text=objection, refused=True)
         try:
-            engine = DurableEngine(
+            with self.engine() as engine:
+                return self.attempt(engine, order)
+        except (EngineError, OSError) as error:
+            return _failed(action, error, order.target)
+
+    def engine(self) -> closing[DurableEngine]:
+        """The store, opened for writing; closed at the end of a `with` block.
+
+        Raises:
+            EngineError: It cannot be opened, or a dura of another version wrote it.
+        """
+        return closing(
+            DurableEngine(
                 self.path, clock=self._clock, busy_timeout_ms=BUSY_TIMEOUT_MS, create=False, upgrade=False
             )
-            try:
-                return Outcome(action.name, done=True, text=action.perform(engine, order, self.actor))
-            finally:
-                engine.close()
+        )
+
+    def attempt(self, engine: DurableEngine, order: Order) -> Outcome:
+        """Do it through this engine, whatever read-only says: for `carry_out` and `carry_out_all`, which ask first."""
+        action = ACTIONS[order.action]
+        try:
+            return Outcome(action.name, done=True, text=action.perform(engine, order, self.actor))
         except (ActionRefused, InvalidRunState, TaskNotFound) as error:
-            return Outcome(
-                action.name, done=False, text=f"{action.label} refused: {_said(error, order.target)}"
-            )
+            said = _said(error, order.target)
+            return Outcome(action.name, done=False, text=f"{action.label} refused: {said}", refused=True)
         except (EngineError, OSError) as error:
-            return Outcome(
-                action.name, done=False, text=f"{action.label} failed: {_said(error, order.target)}"
-            )
+            return _failed(action, error, order.target)
+
+
+def _failed(action: Action, error: Exception, target: Target) -> Outcome:
+    return Outcome(action.name, done=False, text=f"{action.label} failed: {_said(error, target)}")
 
 
 def _said(error: Exception, target: Target) -> str:
@@ -167,35 +145,11 @@ def present_actor() -> str:
     return f"{user}@{socket.gethostname()}" + (f" (ssh from {client[0]})" if client else "")
 
 
-def parse_payload(text: str) -> Any:
-    """The JSON value of an event's payload; empty text is null.
-
-    Raises:
-        ValueError: The text is no JSON; the message says where.
-    """
-    if not text.strip():
-        return None
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{fmt.clip(constant, 20)} is no JSON value, or too large a number")
-
-    def finite(number: str) -> float:
-        value = float(number)
-        return value if isfinite(value) else refuse(number)
-
-    try:
-        return json.loads(text, parse_constant=refuse, parse_float=finite)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
 # --- the actions -----------------------------------------------------------------------------------------------------
 
 
 def _needs_task(target: Target) -> str | None:
-    return None if target.task_id else "no task under the cursor"
+    return None if target.task_id is not None else "no task under the cursor"
 
 
 def _emit_objection(target: Target) -> str | None:  # noqa: ARG001
@@ -207,7 +161,7 @@ def _emit(engine: DurableEngine, order: Order, actor: str) -> str:
     emitted = engine.emit_event(
         event_name=order.event_name, payload=order.payload, actor=actor, reason=order.reason, seen_run_id=seen
     )
-    name = fmt.clip_middle(fmt.printable(order.event_name), _TITLE_CELLS)
+    name = fmt.clip_middle(fmt.printable(order.event_name), TITLE_CELLS)
     if not emitted.first:
         return f"{name} was already emitted: nothing changed"
     return f"emitted {name}: woke {fmt.plural(len(emitted.woken), 'run')}"
@@ -294,23 +248,24 @@ ACTIONS: Final[dict[str, Action]] = {
     action.name: action
     for action in (
         Action(
-            "emit", "e", "emit event", "Emit an event and wake the runs that wait for it", True, _emit_objection, _emit
+            "emit", "e", "emit event", "Emit an event and wake the runs that wait for it", Confirm.QUESTION, False,
+            _emit_objection, _emit,
         ),
         Action(
-            "extend", "x", "extend claim", "Give the worker more time before its claim expires", False,
+            "extend", "x", "extend claim", "Give the worker more time before its claim expires", Confirm.NOTHING, False,
             _extend_objection, _extend,
         ),
         Action(
-            "requeue", "R", "requeue", "Give a failed or cancelled task a new run", True, _requeue_objection, _requeue
+            "requeue", "R", "requeue", "Give a failed or cancelled task a new run", Confirm.QUESTION, True,
+            _requeue_objection, _requeue,
         ),
-        Action("cancel", "c", "cancel", "Cancel a task that has not ended", True, _cancel_objection, _cancel),
         Action(
-            "wake", "w", "wake", "Make a delayed, backed-off or deferred task due now", False, _wake_objection, _wake
+            "cancel", "c", "cancel", "Cancel a task that has not ended", Confirm.QUESTION, True,
+            _cancel_objection, _cancel,
+        ),
+        Action(
+            "wake", "w", "wake", "Make a delayed, backed-off or deferred task due now", Confirm.NOTHING, True,
+            _wake_objection, _wake,
         ),
     )
 }  # fmt: skip
-
-
-def order_for(action: str, target: Target | None, **chosen: Any) -> Order:
-    """An order for what is under the cursor."""
-    return replace(Order(action=action, target=target or Target()), **chosen)

@@ -16,13 +16,16 @@ from textual.screen import Screen
 from dura.clock import Clock, system_clock
 from dura.monitor import Monitor
 from dura.records import Snapshot, Want
-from dura_tui.actions import Operator, Order
+from dura_tui.actions import Operator
+from dura_tui.bulk import BulkOrder, carry_out_all
 from dura_tui.cli import DEFAULT_REFRESH
 from dura_tui.feed import Feed, Source
 from dura_tui.keys import KEYS
-from dura_tui.messages import ActionDone, CopyAsked, NothingChanged, ReadFailed, SnapshotArrived
+from dura_tui.messages import ActionDone, BulkProgress, CopyAsked, NothingChanged, ReadFailed, SnapshotArrived
+from dura_tui.orders import Order, Outcome
 from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.main import MainScreen
+from dura_tui.screens.many import ProgressDialog
 from dura_tui.theme import DARK, DARK_PALETTE, LIGHT, LIGHT_PALETTE
 from dura_tui.widgets.bars import Freshness
 
@@ -187,6 +190,31 @@ class DuraApp(App[None]):
             self.post_message(ActionDone(self.operator.carry_out(order)))
 
         Thread(target=act, name=f"dura-tui-{order.action}", daemon=True).start()
+
+    def carry_out_all(self, bulk: BulkOrder, stopped: Callable[[], bool]) -> None:
+        """Do it to one task after another on a thread of its own; the dialog in front is told how far it is."""
+
+        def act() -> None:
+            carry_out_all(
+                self.operator,
+                bulk,
+                progress=lambda tally: self.post_message(BulkProgress(tally)),
+                stopped=lambda: stopped() or not self.is_running,
+            )
+
+        Thread(target=act, name=f"dura-tui-{bulk.order.action}-many", daemon=True).start()
+
+    def on_bulk_progress(self, message: BulkProgress) -> None:
+        """Show how far it is, and at the end what has changed."""
+        if not self.is_running:
+            return
+        tally = message.tally
+        for dialog in self._dialogs():
+            if isinstance(dialog, ProgressDialog):
+                dialog.show_tally(tally)
+        if tally.ended:
+            self.main.report(Outcome(tally.action, done=not tally.trouble, text=tally.line))
+            self.read_now()
 
     def on_action_done(self, message: ActionDone) -> None:
         """Report, and read what has changed."""

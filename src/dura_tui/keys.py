@@ -29,6 +29,7 @@ VIEW_KEYS: Final = (
     ViewKey("tasks", "4", "Tasks", "Task", "the list, filtered and sorted"),
     ViewKey("events", "5", "Events", "Event", "awaited with their waiters, and emitted"),
     ViewKey("state", "6", "State", "State", "namespaces, keys and values"),
+    ViewKey("failures", "7", "Failures", "Fail", "what fails alike, how often, and what it said last"),
     ViewKey("approvals", "8", "Approvals", "Appr", "waits that somebody must answer, soonest timeout first"),
 )
 """The views in the order of their keys."""
@@ -69,6 +70,7 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
     Key("slash", "/", "filter", "Filter", "Filter the list; where a view has no filter, the tasks", "Lists"),
     Key("s", "s", "sort", "Sort", "Sort: newest, oldest, due, priority, attempts, name", "Lists"),
+    Key("t", "t", "other_way", "Other way", "Show it another way, for example failures by step", "Lists"),
     Key("n", "n", "page(1)", "Next page", "Next page", "Lists"),
     Key("b", "b", "page(-1)", "Page back", "Page back", "Lists"),
     Key("y", "y", "copy", "Copy", "Copy the id or value to this terminal's clipboard", "Lists"),

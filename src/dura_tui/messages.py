@@ -7,7 +7,8 @@ from datetime import datetime
 from textual.message import Message
 
 from dura.records import Snapshot, Want
-from dura_tui.actions import Outcome
+from dura_tui.bulk import Tally
+from dura_tui.orders import Outcome
 
 
 class SnapshotArrived(Message):
@@ -54,6 +55,18 @@ class ActionDone(Message):
     def __init__(self, outcome: Outcome) -> None:
         super().__init__()
         self.outcome = outcome
+
+
+class BulkProgress(Message):
+    """An action on many tasks has come so far."""
+
+    def __init__(self, tally: Tally) -> None:
+        super().__init__()
+        self.tally = tally
+
+    def can_replace(self, message: Message) -> bool:
+        """Only how far it is now counts."""
+        return isinstance(message, BulkProgress)
 
 
 class CopyAsked(Message):

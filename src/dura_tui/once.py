@@ -38,6 +38,7 @@ WANT: Final = Want(
     waiting=True,
     approvals=_ROWS,
     failures=_ROWS,
+    failure_groups="error",
     workers=True,
     throughput=True,
     tasks=TaskQuery(limit=_ROWS),
@@ -130,6 +131,21 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
                 cell(fmt.printable(approval.step_name)),
             )
             for approval in snapshot.approvals
+        ],
+    )
+    _table(
+        console,
+        "Failures",
+        ("FAILED", "ATTEMPTS", "ERROR", "LATEST", "SAID LAST"),
+        [
+            (
+                cell(fmt.number(group.tasks)),
+                cell(fmt.number(group.attempts)),
+                cell(fmt.printable(group.key)),
+                cell(fmt.ago(group.latest_at, now)),
+                cell(fmt.printable(group.latest_error)),
+            )
+            for group in (snapshot.failure_groups.groups if snapshot.failure_groups else ())[:_ROWS]
         ],
     )
     _table(

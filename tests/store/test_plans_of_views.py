@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ManualClock, started
 from dura import DurableEngine, WorkflowSuspended
-from dura.records import TaskQuery, Want
+from dura.records import FailureKey, TaskQuery, Want
 from dura.store.reading import Reader, Source
 from dura.store.views.find import find_tasks
 from dura.store.views.look import Look, Values
@@ -36,6 +36,8 @@ OVERVIEW = Want(
     approvals=5,
     template="approved:ord_1",
     failures=5,
+    failure_groups="step",
+    failed_tasks=FailureKey(by="error", key="no type"),
     workers=True,
     throughput=True,
     namespaces=True,

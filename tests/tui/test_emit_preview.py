@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from conftest import ManualClock, claim
 from dura import DurableEngine, WorkflowSuspended
-from dura_tui.actions import parse_payload
+from dura_tui.payload import parse_payload
 from tui.harness import monitor, running, says, text
 
 

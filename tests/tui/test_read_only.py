@@ -9,8 +9,9 @@ from textual.binding import Binding
 
 from conftest import ManualClock, dump
 from dura import DurableEngine
-from dura_tui.actions import ACTIONS, Operator, Order, Target
+from dura_tui.actions import ACTIONS, Operator
 from dura_tui.keys import KEYS, VIEW_KEYS
+from dura_tui.orders import Order, Target
 from tui.harness import Screen, Shop, fill, go_to, monitor, running, says, table, text, until, view
 
 
@@ -49,6 +50,7 @@ KEYS_PRESSED = (
         "j",
         "tab",
         "s",
+        "t",
         "n",
         "b",
         "y",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dura.records.alike import FailedTasks, FailureGroup, FailureGroups, FailureKey, SeenTask
 from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
 from dura.records.look import Snapshot, TaskPage, TaskQuery, Want
 from dura.records.rows import (
@@ -33,11 +34,16 @@ __all__ = [
     "CountRow",
     "Emitted",
     "EventRow",
+    "FailedTasks",
+    "FailureGroup",
+    "FailureGroups",
     "FailureInfo",
+    "FailureKey",
     "Finding",
     "Lease",
     "NamespaceRow",
     "PayloadTemplate",
+    "SeenTask",
     "Sleeper",
     "Snapshot",
     "StateRow",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dura.records.alike import FailedTasks, FailureGroups, FailureKey
 from dura.records.calls import FailureInfo
 from dura.records.rows import (
     Approval,
@@ -73,6 +74,10 @@ class Want:
     template: str | None = None
     """The event of this name: what its payload may look like."""
     failures: int = 0
+    failure_groups: str | None = None
+    """The latest failed attempts in groups: by `error` or by `step`."""
+    failed_tasks: FailureKey | None = None
+    """The failed tasks of this group."""
     workers: bool = False
     throughput: bool = False
     tasks: TaskQuery | None = None
@@ -116,6 +121,8 @@ class Snapshot:
     template: PayloadTemplate | None = None
     """None also when nothing is known."""
     failures: tuple[FailureInfo, ...] = ()
+    failure_groups: FailureGroups | None = None
+    failed_tasks: FailedTasks | None = None
     workers: tuple[WorkerRow, ...] = ()
     throughput: Throughput | None = None
     tasks: TaskPage | None = None

@@ -7,6 +7,7 @@ from dura_tui import format as fmt
 from dura_tui.keys import VIEW_KEYS
 from dura_tui.screens.approvals import ApprovalsView
 from dura_tui.screens.events import EventsView
+from dura_tui.screens.failures import FailuresView
 from dura_tui.screens.leases import LeasesView
 from dura_tui.screens.overview import OverviewView
 from dura_tui.screens.sleeping import SleepingView
@@ -28,6 +29,7 @@ def make_views() -> dict[str, View]:
         TasksView(id="tasks"),
         EventsView(id="events"),
         StateView(id="state"),
+        FailuresView(id="failures"),
         ApprovalsView(id="approvals"),
     )
     return {view.id or "": view for view in views}

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from dura.records import Approval, Want
 from dura_tui import format as fmt
-from dura_tui.actions import Target
+from dura_tui.orders import Target
 from dura_tui.screens.view import LikeView
 from dura_tui.widgets.cells import Cell, cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row

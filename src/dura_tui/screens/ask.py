@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dura_tui import format as fmt
-from dura_tui.actions import Action, Order, Target
+from dura_tui.actions import Action, Confirm
+from dura_tui.orders import Order, Target
 from dura_tui.screens.dialog import ConfirmDialog, Dialog, Question
 from dura_tui.screens.emit import EmitDialog
 from dura_tui.screens.extend import ExtendDialog
@@ -20,7 +21,7 @@ def dialog_for(action: Action, target: Target) -> Dialog[Order] | None:
         return ExtendDialog(target)
     if action.name == "requeue":
         return RequeueDialog(target)
-    if action.dangerous:
+    if action.confirm is Confirm.QUESTION:
         return ConfirmDialog(_cancel_question(target), Order(action=action.name, target=target))
     return None
 

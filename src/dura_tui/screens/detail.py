@@ -13,7 +13,7 @@ from textual.widgets import DataTable
 
 from dura.records import TaskDetail, Want
 from dura_tui import format as fmt
-from dura_tui.actions import Target
+from dura_tui.orders import Target
 from dura_tui.screens.facts import Fact, doing_line, fact_rows, since_line, what_line
 from dura_tui.screens.view import Hint, View, task_target
 from dura_tui.widgets.bars import Line

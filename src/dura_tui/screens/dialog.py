@@ -18,7 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from dura.records import Snapshot, Want
-from dura_tui.actions import Order
+from dura_tui.orders import Order
 from dura_tui.widgets.cells import Cell, to_text
 from dura_tui.widgets.entry import Entry
 

@@ -15,7 +15,8 @@ from textual.widgets import Button, Input, Static, TextArea
 
 from dura.records import AwaitedEvent, EventRow, PayloadTemplate, Snapshot, Waiter, Want
 from dura_tui import format as fmt
-from dura_tui.actions import Order, Target, order_for, parse_payload
+from dura_tui.orders import Order, Target, order_for
+from dura_tui.payload import parse_payload
 from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.editor import JsonEditor, blank, laid_out

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from dura.records import AwaitedEvent, EventRow, Waiter, Want
 from dura_tui import format as fmt
-from dura_tui.actions import Target
+from dura_tui.orders import Target
 from dura_tui.screens.view import LikeView, View
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import EMPTY, Cell, cell

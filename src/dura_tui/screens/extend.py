@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.widgets import Button, Input, Static
 
 from dura_tui import format as fmt
-from dura_tui.actions import DEFAULT_EXTENSION_SECS, Order, Target, order_for
+from dura_tui.orders import DEFAULT_EXTENSION_SECS, Order, Target, order_for
 from dura_tui.screens.dialog import Buttons, Dialog
 from dura_tui.widgets.cells import cell, to_text
 from dura_tui.widgets.entry import Entry

@@ -18,13 +18,16 @@ from textual.widgets import ContentSwitcher, Static
 from dura.records import Snapshot, Want
 from dura.states import LIVE
 from dura_tui import format as fmt
-from dura_tui.actions import ACTIONS, Order, Outcome, Target
+from dura_tui.actions import ACTIONS
+from dura_tui.bulk import BulkOrder
 from dura_tui.keys import VIEWS, bindings
 from dura_tui.messages import CopyAsked
+from dura_tui.orders import Order, Outcome, Target
 from dura_tui.screens.all_views import make_views, tabs
 from dura_tui.screens.ask import dialog_for
 from dura_tui.screens.choose import ViewDialog
 from dura_tui.screens.detail import DetailView
+from dura_tui.screens.many import ManyDialog, ProgressDialog
 from dura_tui.screens.reading import ReadingDialog, help_lines
 from dura_tui.screens.tasks import TasksView
 from dura_tui.screens.view import Hint, View
@@ -222,6 +225,10 @@ class MainScreen(Screen[None]):
         if isinstance(self.view, TasksView):
             self.view.sort()
 
+    def action_other_way(self) -> None:
+        """Show the same another way."""
+        self.view.toggle()
+
     def action_page(self, step: int) -> None:
         """Turn the page."""
         if isinstance(self.view, TasksView):
@@ -290,6 +297,9 @@ class MainScreen(Screen[None]):
         if objection is not None:
             self.report(Outcome(name, done=False, text=objection))
             return
+        if target.many is not None:
+            self.app.push_screen(ManyDialog(action, target.many), self._asked_for_many)
+            return
         dialog = dialog_for(action, target)
         if dialog is None:
             self.dura.carry_out(Order(action=name, target=target))
@@ -300,6 +310,11 @@ class MainScreen(Screen[None]):
         self.dura.want_changed()
         if order is not None:
             self.dura.carry_out(order)
+
+    def _asked_for_many(self, bulk: BulkOrder | None) -> None:
+        self.dura.want_changed()
+        if bulk is not None:
+            self.app.push_screen(ProgressDialog(bulk))
 
     def report(self, outcome: Outcome) -> None:
         """Show how an action ended: as a notification, and for a while in the status line."""

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from dura.records import Snapshot, TaskDetail, Want
 from dura_tui import format as fmt
-from dura_tui.actions import Order, Target, order_for
+from dura_tui.orders import Order, Target, order_for
 from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 

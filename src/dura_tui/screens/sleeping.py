@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from dura.records import Sleeper, Want
 from dura_tui import format as fmt
-from dura_tui.actions import Target
+from dura_tui.orders import Target
 from dura_tui.screens.view import ListView, sleeper_target
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import Cell, cell

@@ -15,7 +15,7 @@ from dura.records import Snapshot, TaskPage, TaskQuery, TaskRow, Want
 from dura.states import TERMINAL, State
 from dura_tui import filter as task_filter
 from dura_tui import format as fmt
-from dura_tui.actions import Target
+from dura_tui.orders import Target
 from dura_tui.screens.view import Hint, ListView, View, task_target
 from dura_tui.widgets import cells
 from dura_tui.widgets.bars import Line

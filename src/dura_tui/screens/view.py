@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import DataTable, Input
 
 from dura.records import Lease, Sleeper, Snapshot, TaskQuery, TaskRow, Want
-from dura_tui.actions import Target
+from dura_tui.orders import Target
 from dura_tui.widgets.cells import Cell
 from dura_tui.widgets.filter_line import FilterLine
 from dura_tui.widgets.live_table import LiveTable
@@ -106,6 +106,9 @@ class View(Vertical):
     def edit_filter(self) -> bool:
         """Open the view's filter; whether it has one."""
         return False
+
+    def toggle(self) -> None:
+        """Show the same another way, where there is one."""
 
 
 class ListView(View, Generic[Record]):
