@@ -51,6 +51,10 @@ class NotStorable(InvalidValue, TypeError):
     """A value cannot be kept as JSON (an unknown type, NaN, Infinity, a cycle)."""
 
 
+class PoolFailed(EngineError):
+    """A process of a pool cannot be started. The message says why, if that is known; the pool has ended."""
+
+
 class StoreError(EngineError):
     """The store file cannot be used. `path` names it; the message says what to do next."""
 

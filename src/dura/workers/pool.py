@@ -37,21 +37,22 @@ _TICK: Final = 0.05
 _REPORT_SECONDS: Final = 2.0
 
 
-class _Signals:
+class Signals:
     """Counts the signals that ask for an end. The handler only counts: it may run between any two instructions."""
 
     def __init__(self) -> None:
         self.count = 0
         self.latest = 0
 
-    def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the handler's signature
+    def note(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - the handler's signature
+        """Count a signal. Any thread may call it."""
         self.count += 1
         self.latest = number
 
     @contextmanager
     def caught(self) -> Iterator[None]:
         """Catch SIGINT and SIGTERM inside the block, and put back whatever caught them before."""
-        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.note) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
@@ -72,8 +73,9 @@ def run_workers(
     queues: Sequence[str] | None = None,
     shutdown_grace_secs: float = SHUTDOWN_GRACE_SECONDS,
     stop_event: threading.Event | None = None,
+    processes: int = 1,
 ) -> None:
-    """Run a pool of worker threads until it is told to stop, then drain it.
+    """Run a pool of workers until it is told to stop, then drain it.
 
     Args:
         engine: The store. Its connections are closed at the end.
@@ -88,9 +90,13 @@ def run_workers(
         queues: Only runs of these queues; by default of any.
         shutdown_grace_secs: How long a drain waits for runs in hand, in seconds.
         stop_event: Stops the pool when set, from any thread.
+        processes: Over how many processes the workers are spread, for handlers that compute in Python. 1: the workers
+            are threads of this process. More: this process runs no handler, but starts that many and looks after them;
+            they import the handlers, which therefore have to be functions of a module.
 
     Raises:
-        InvalidValue: An argument is out of range.
+        InvalidValue: An argument is out of range, or a handler cannot be handed to another process.
+        PoolFailed: A process of the pool cannot be started.
         SystemExit: A second signal came; the code is 128 plus its number.
     """
     seconds(claim_timeout_secs, "claim_timeout_secs", positive=True)
@@ -107,16 +113,26 @@ def run_workers(
         queues=names(queues, "queues"),
     )
     priorities = _priorities(whole(worker_count, "worker_count", least=1), lanes or ())
+    if whole(processes, "processes", least=1) > worker_count:
+        raise InvalidValue(
+            f"processes={processes} is more than worker_count={worker_count}: some would have no worker"
+        )
+    if processes > 1:
+        # What it imports is loaded for those who ask for it only.
+        from dura.workers.processes import run_processes
+
+        run_processes(terms, priorities, processes, shutdown_grace_secs, handle_signals=handle_signals)
+        return
     workers = [
         Worker(terms, worker_id=default_worker_id(f"worker_{number}"), max_priority=max_priority)
         for number, max_priority in enumerate(priorities)
     ]
-    signals = _Signals()
+    signals = Signals()
     if handle_signals:
         with signals.caught():
-            _run(terms, workers, signals, shutdown_grace_secs)
+            run_threads(terms, workers, signals, shutdown_grace_secs)
     else:
-        _run(terms, workers, signals, shutdown_grace_secs)
+        run_threads(terms, workers, signals, shutdown_grace_secs)
 
 
 def _priorities(worker_count: int, lanes: Sequence[tuple[int, int]]) -> list[int | None]:
@@ -132,7 +148,8 @@ def _priorities(worker_count: int, lanes: Sequence[tuple[int, int]]) -> list[int
     return priorities + [None] * (worker_count - len(priorities))
 
 
-def _run(terms: Terms, workers: list[Worker], signals: _Signals, grace: float) -> None:
+def run_threads(terms: Terms, workers: list[Worker], signals: Signals, grace: float) -> None:
+    """Run each worker on a thread of its own until the end is asked for, then drain them."""
     try:
         with Wakeup(terms.engine, terms.stop_event) as wakeup:
             threads = [
@@ -150,13 +167,13 @@ def _run(terms: Terms, workers: list[Worker], signals: _Signals, grace: float) -
             except BaseException:
                 # A second signal, Ctrl-C in an application that catches the signals itself, or a thread that cannot start.
                 terms.stop_event.set()
-                atexit.register(_give_back, workers)
+                atexit.register(give_back, workers)
                 raise
     finally:
         terms.engine.close()
 
 
-def _drain(workers: list[Worker], threads: list[threading.Thread], signals: _Signals, grace: float) -> None:
+def _drain(workers: list[Worker], threads: list[threading.Thread], signals: Signals, grace: float) -> None:
     """Wait for the runs in hand, saying which, until they are done, the grace is over, or a second signal comes."""
     deadline = time.monotonic() + grace
     next_report = time.monotonic()
@@ -168,7 +185,7 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: _Sig
             logger.warning("%s; %d runs in hand are given back when the process ends", why, len(in_hand))
             if signals.count > 1:
                 raise SystemExit(128 + signals.latest)
-            atexit.register(_give_back, workers)
+            atexit.register(give_back, workers)
             return
         if now >= next_report:
             names_in_hand = ", ".join(f"{task.name} {task.task_id}" for task in in_hand) or "none"
@@ -177,7 +194,7 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: _Sig
         next(thread for thread in threads if thread.is_alive()).join(_TICK)
 
 
-def _give_back(workers: list[Worker]) -> None:
+def give_back(workers: list[Worker]) -> None:
     """Give back what is in hand. Ctrl-C pressed once more must not leave it to the leases; SIGTERM ends it all."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
