@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from hypothesis import strategies as st
 
 from dura import ClaimedTask, RetryStrategy
 from model.outside import Operator
+from model.rows import NEVER, SLEEP
 
 if TYPE_CHECKING:
     from model.side_by_side import SideBySide
 
 NAMES: Final = st.sampled_from(("a", "b"))
 QUEUES: Final = st.sampled_from(("default", "bank", "mail"))
-STEPS: Final = st.sampled_from(("s0", "s1", "s2", "s3"))
-EVENTS: Final = st.sampled_from(("e0", "e1", "e2"))
+STEPS: Final = st.sampled_from(("s0", "s1", "s2"))
+EVENTS: Final = ("e0", "e1", "e2", "e3", "e4", "e5")
 VALUES: Final = st.sampled_from((None, 1, "two", [3, None], {"four": 4.5}))
 TIMEOUTS: Final = st.sampled_from((None, 5, 30, 0.02, 0, -1))
 LEASES: Final = st.sampled_from((10, 60, 1, 0.03))
@@ -48,12 +49,17 @@ SPAWNS: Final = st.fixed_dictionaries(
     },
 )
 
-WANTED: Final = st.fixed_dictionaries(
-    {"timeout_secs": LEASES},
-    optional={
-        "queue": st.one_of(QUEUES, st.lists(QUEUES, min_size=1, max_size=2)),
-        "max_priority": st.sampled_from((0, -1)),
-    },
+_ANYTHING: Final = st.fixed_dictionaries({"timeout_secs": LEASES})
+WANTED: Final = st.one_of(
+    _ANYTHING,
+    _ANYTHING,
+    st.fixed_dictionaries(
+        {"timeout_secs": LEASES},
+        optional={
+            "queue": st.one_of(QUEUES, st.lists(QUEUES, min_size=1, max_size=2)),
+            "max_priority": st.sampled_from((0, -1)),
+        },
+    ),
 )
 
 GHOST: Final = ClaimedTask(run_id="f" * 32, task_id="f" * 32, attempt=1, name="a", params=None, claim_token=1)
@@ -77,7 +83,7 @@ class Who:
 def callers(draw: st.DrawFn) -> Who:
     """Somebody who holds, or held, or never held a run; holders of live claims are chosen most."""
     machine: SideBySide = draw(st.runner())
-    kind = draw(st.sampled_from(("live", "live", "live", "once", "any")))
+    kind = draw(st.sampled_from(("live", "live", "live", "live", "once", "any")))
     chosen = [task for task in machine.claims if machine.is_live(task)] if kind == "live" else []
     if not chosen and kind != "any":
         chosen = machine.claims[::-1]
@@ -93,6 +99,45 @@ def _as_claimed(task_id: str, run: Any) -> ClaimedTask:
     return ClaimedTask(
         run_id=run.run_id, task_id=task_id, attempt=run.attempt, name="a", params=None, claim_token=run.token
     )
+
+
+@st.composite
+def moments(draw: st.DrawFn) -> datetime:
+    """When something is due in the store, to the microsecond, or a little before or after."""
+    machine: SideBySide = draw(st.runner())
+    due = [
+        run.lease_ends or run.available_at
+        for _, run in machine.store.runs()
+        if run.state in ("running", "sleeping")
+    ]
+    due += [wait.deadline or NEVER for task in machine.store.live() for wait in task.waits.values()]
+    chosen = draw(st.sampled_from(sorted({moment for moment in due if moment != NEVER}) or [machine.now]))
+    return chosen + timedelta(microseconds=draw(st.sampled_from((0, 0, 1, -1, 1_000_000))))
+
+
+@st.composite
+def waits(draw: st.DrawFn) -> tuple[Who, str, str]:
+    """A step that waits for an event: most often one that has waited before, or an event that was not emitted yet."""
+    machine: SideBySide = draw(st.runner())
+    who = draw(callers())
+    task = machine.store.tasks.get(who.task.task_id)
+    known = [(step, wait.event) for step, wait in task.waits.items() if wait.event != SLEEP] if task else []
+    if known and draw(st.sampled_from((True, True, False))):
+        return who, *draw(st.sampled_from(known))
+    to_come = [event for event in EVENTS if event not in machine.store.events]
+    names = to_come if draw(st.booleans()) and to_come else EVENTS
+    return who, draw(STEPS), draw(st.sampled_from(names))
+
+
+@st.composite
+def events(draw: st.DrawFn) -> str:
+    """An event to emit: most often one that somebody waits for."""
+    machine: SideBySide = draw(st.runner())
+    awaited = [
+        wait.event for task in machine.store.live() for wait in task.waits.values() if wait.event != SLEEP
+    ]
+    wanted = awaited if awaited and draw(st.sampled_from((True, True, False))) else EVENTS
+    return draw(st.sampled_from(wanted))
 
 
 @st.composite

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
 from model import laws
-from model.choices import SPAWNS, TICKS
+from model.choices import EVENTS, SPAWNS, TICKS, moments
 from model.outside_moves import MemoryMoves, OutsideMoves
 from model.reading import read
 from model.rows import SLEEP, Store
@@ -46,9 +46,14 @@ class Machine(TaskMoves, StepMoves, OutsideMoves, MemoryMoves):
         self.before = deepcopy(self.store)
         self.spawn_many(wanted, spoilt=False)
 
-    @move(6, seconds=TICKS)
+    @move(3, seconds=TICKS)
     def tick(self, seconds: float) -> None:
         self.clock.advance(seconds)
+        self.latest_moment = max(self.latest_moment, self.now)
+
+    @move(6, moment=moments())
+    def let_something_be_due(self, moment: datetime) -> None:
+        self.clock.moment = moment
         self.latest_moment = max(self.latest_moment, self.now)
 
     @move(1)
@@ -102,7 +107,7 @@ class Machine(TaskMoves, StepMoves, OutsideMoves, MemoryMoves):
     def drain(self) -> None:
         """Follow the engine's own word for when something is due, and complete what can be claimed."""
         self.clock.moment = self.latest_moment
-        for event in ("e0", "e1", "e2", *(run.event for _, run in self.store.runs() if run.event)):
+        for event in (*EVENTS, *(run.event for _, run in self.store.runs() if run.event)):
             if event != SLEEP:
                 self.engine.emit_event(event_name=event)
         for _ in range(20 + 4 * len(self.store.tasks)):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dura import NotStorable
 from model import outside
-from model.choices import EVENTS, LEASES, NAMES, RETENTIONS, VALUES, Who, callers, operators, task_ids
+from model.choices import LEASES, NAMES, RETENTIONS, VALUES, Who, callers, events, operators, task_ids
 from model.outside import Operator
 from model.rows import LIVE, Run, Value
 from model.side_by_side import BoomError, SideBySide, move
@@ -20,7 +20,7 @@ from model.side_by_side import BoomError, SideBySide, move
 class OutsideMoves(SideBySide):
     """Emit, extend, cancel, requeue, wake, cleanup."""
 
-    @move(4, data=st.data(), event=EVENTS, value=VALUES, seen=st.sampled_from((False, False, True)))
+    @move(4, data=st.data(), event=events(), value=VALUES, seen=st.sampled_from((False, False, True)))
     def emit(self, data: st.DataObject, event: str, value: Any, seen: bool) -> None:
         by = data.draw(operators(data.draw(task_ids("sleeping")), tokens=False)) if seen else Operator()
         done = self.both(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dura import EngineError, InvalidRunState, WorkflowSuspended
 from model import steps
-from model.choices import EVENTS, GHOST, STEPS, TIMEOUTS, VALUES, Who, callers
+from model.choices import GHOST, STEPS, TIMEOUTS, VALUES, Who, callers, waits
 from model.rows import SLEEP, TIMED_OUT
 from model.side_by_side import BoomError, SideBySide, move
 
@@ -69,15 +69,9 @@ class StepMoves(SideBySide):
             done = self.both(real, after)
         assert done is None or done[0] == done[1]
 
-    @move(
-        8,
-        who=callers(),
-        step=STEPS,
-        event=EVENTS,
-        timeout=TIMEOUTS,
-        strange=st.sampled_from((False,) * 9 + (True,)),
-    )
-    def wait(self, who: Who, step: str, event: str, timeout: float | None, strange: bool) -> None:
+    @move(10, what=waits(), timeout=TIMEOUTS, strange=st.sampled_from((False,) * 9 + (True,)))
+    def wait(self, what: tuple[Who, str, str], timeout: float | None, strange: bool) -> None:
+        who, step, event = what
         run_id = who.task.run_id
         task_id = GHOST.task_id if strange else who.task.task_id
         with self.acting(who) as (told, token):
