@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from benchmarks.publishing import publish
 from benchmarks.report import report
 from benchmarks.results import Results, load_results
 from benchmarks.rows import ROWS, SCALES
-from benchmarks.running import Runner, turns
+from benchmarks.running import Cell, Runner, Turn, turns
 from benchmarks.systems import ALL
 
 
@@ -23,6 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.list:
         print("\n".join(f"{row.id:16} {row.title}" for row in ROWS))
         return 0
+    if options.prepare:
+        return _prepare(options)
     results = load_results(options.read) if options.read else _measure(options)
     print(report(results))
     if options.publish:
@@ -33,28 +36,67 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(options: argparse.Namespace) -> Results:
+    order = _order(options)
+    rows = {turn.row.id for turn in order}
+    cells: list[Cell] = []
+    with Progress(sum(turn.expected(options.scale) for turn in order)) as progress:
+        runner = _runner(options, progress)
+        results = Results(machine.facts(runner.folder), load=[machine.load()])
+        if options.into is not None and options.into.exists():
+            results = load_results(options.into)
+        for turn, following in itertools.zip_longest(order, order[1:]):
+            cells.append(_run(runner, turn, progress, options))
+            if not options.keep_stores and (following is None or turn.row.stores != following.row.stores):
+                runner.prepared.drop_large()
+    results.replace(rows, cells)
+    results.load[1:] = [machine.load()]
+    path = options.into or options.cache / "results" / f"{results.file_name()}.json"
+    results.save(path)
+    print(f"kept in {path}", file=sys.stderr)
+    _tell_size(runner)
+    return results
+
+
+def _prepare(options: argparse.Namespace) -> int:
+    """Make the stores, and keep them."""
+    order = [turn for turn in _order(options) if turn.round == 0]
+    with Progress(sum(turn.expected(options.scale) for turn in order)) as progress:
+        runner = _runner(options, progress)
+        cells = [_run(runner, turn, progress, options) for turn in order]
+    _tell_size(runner)
+    return 1 if any(cell.failed for cell in cells) else 0
+
+
+def _order(options: argparse.Namespace) -> list[Turn]:
+    rows = tuple(row for row in ROWS if not options.rows or row.id in options.rows)
+    systems = frozenset(options.systems or [system.id for system in ALL])
+    return turns(rows, systems, options.scale, options.rounds)
+
+
+def _runner(options: argparse.Namespace, progress: Progress) -> Runner:
     cache: Path = options.cache
-    runner = Runner(cache, Environments(cache, options.python), options.scale)
+    runner = Runner(cache, Environments(cache, options.python), options.scale, progress.built)
     if machine.in_memory(runner.folder):
         print(
             f"{runner.folder} is in memory: commits cost nothing there, so these numbers say little",
             file=sys.stderr,
         )
-    rows = tuple(row for row in ROWS if not options.rows or row.id in options.rows)
-    systems = frozenset(options.systems or [system.id for system in ALL])
-    order = turns(rows, systems, options.scale, options.rounds)
-    results = Results(options.scale, machine.facts(runner.folder), load=[machine.load()])
-    with Progress(len(order)) as progress:
-        for turn in order:
-            progress.begin(turn.row.title, turn.system.title)
-            cell = runner.run(turn)
-            results.cells.append(cell)
-            progress.end(f"{turn.row.id}, {turn.system.title}: {cell.failed}" if cell.failed else None)
-    results.load.append(machine.load())
-    path = options.json or cache / "results" / f"{results.started.replace(' ', '-').replace(':', '')}.json"
-    results.save(path)
-    print(f"kept in {path}", file=sys.stderr)
-    return results
+    return runner
+
+
+def _run(runner: Runner, turn: Turn, progress: Progress, options: argparse.Namespace) -> Cell:
+    progress.begin(turn.row.title, turn.system.title, turn.expected(options.scale))
+    cell = runner.run(turn, prepare=options.prepare)
+    progress.end(f"{turn.row.id}, {turn.system.title}: {cell.failed}" if cell.failed else None)
+    return cell
+
+
+def _tell_size(runner: Runner) -> None:
+    size = runner.prepared.size()
+    print(
+        f"{size / 1e6:,.0f} MB of prepared stores are kept in {runner.prepared.folder}; removing them is safe",
+        file=sys.stderr,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,7 +125,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="environments, stores and results, on a real disk (default: $DURA_BENCH_CACHE or the user's cache)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the results")
+    parser.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="keep the results here; of rows that are in it already, these take the place (default: a new file)",
+    )
+    parser.add_argument(
+        "--prepare", action="store_true", help="measure nothing: make the stores, and keep them"
+    )
+    parser.add_argument(
+        "--keep-stores", action="store_true", help="keep large stores too, gigabytes, for the next run"
+    )
     parser.add_argument("--read", type=Path, metavar="FILE", help="measure nothing: report kept results")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md and its pictures")
     parser.add_argument("--list", action="store_true", help="list the rows")

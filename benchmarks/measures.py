@@ -21,21 +21,24 @@ class Measure:
 
 @dataclass(frozen=True)
 class Target:
-    """What dura's median of a measure is held against, and how far it should go."""
+    """What a measure of dura's is held against, and how far it should go."""
 
     measure: str
-    against: Literal["peer", "commits", "itself"]
-    """Divided by a peer's median; a duration in units of the bare loop's commits; or the number as it is."""
+    against: Literal["another", "commits", "itself"]
+    """Divided by another's, round by round; a duration in units of the bare loop's commits; or the number as it is."""
     floor: float
     goal: float | None = None
-    peer: str | None = None
     system: str = "dura"
-    """Whose median it is."""
+    """Whose measure it is."""
+    peer: str = ""
+    """Whose other measure divides it."""
+    of: str = ""
+    """Which measure divides it."""
 
 
-def times(measure: str, peer: str, floor: float, goal: float | None = None) -> Target:
-    """So many times the peer's."""
-    return Target(measure, "peer", floor, goal, peer)
+def times(measure: str, peer: str, floor: float, goal: float | None = None, *, of: str = "") -> Target:
+    """So many times the peer's: the same measure, or another `of` it."""
+    return Target(measure, "another", floor, goal, peer=peer, of=of or measure)
 
 
 def commits(measure: str, floor: float, goal: float) -> Target:

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from benchmarks.environments import ROOT, Environments, cache_folder, variables
+from benchmarks.environments import ROOT, Environments, cache_folder
 from benchmarks.rows import ROWS
 from benchmarks.systems import OURS, System
 
@@ -45,13 +45,15 @@ def main() -> int:
             "workload": row.workload,
             "path": f"{folder}/store.db",
             "synchronous": row.synchronous,
+            "prepared": f"{folder}/prepared",
+            "signature": environments.signature(OURS),
             "options": row.options_for(OURS, options.scale),
         }
         kept = Path(folder) / "stacks"
         command = [str(sampler), "record", "--rate", "250", "--format", "raw", "--output", str(kept)]
         command += ["--gil"] if options.gil else []
         command += ["--", environments.python, "-m", "benchmarks.child", json.dumps(spec)]
-        subprocess.run(command, check=True, cwd=ROOT, env=variables(OURS), stdout=sys.stderr)
+        subprocess.run(command, check=True, cwd=ROOT, env=environments.variables(OURS), stdout=sys.stderr)
         _print_shares(kept.read_text())
     return 0
 

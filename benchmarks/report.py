@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from benchmarks.judging import verdicts
-from benchmarks.measures import Measure, written
-from benchmarks.results import Results
+from benchmarks.measures import Kind, Measure, written
+from benchmarks.results import Results, Spread
 from benchmarks.rows import ROWS, Row
 from benchmarks.systems import ALL, BARE, OURS, UPGRADED, System
 
@@ -18,23 +18,27 @@ def report(results: Results) -> str:
     """The whole of it."""
     parts = [
         "### Targets",
-        _table(("what", "reached", "floor", "goal", "verdict"), list(_targets(results)), "lrrrl"),
+        "What dura reaches, as the median over the rounds with the middle half of them; a ratio is formed in each round "
+        "anew.",
+        table(
+            ("what", "reached", "middle half", "floor", "goal", "verdict"), list(_targets(results)), "lrrrrl"
+        ),
         "### Measurements",
-        "Medians over the rounds, with the middle half of them. *Ratio* is dura's median to this one's (for durations "
+        "Medians over the rounds, with the middle half of them. *Ratio* is dura to this one, round by round (for durations "
         "and sizes, less than 1 is better for dura). *Limit* is the share of the bare loop's single-row commits a "
         "second, in the same rounds. *In force* is `synchronous` and `journal_mode`, read back from the connections "
-        "that did the work.",
-        _table(
-            ("what", "system", "median", "middle half", "ratio", "limit", "in force"),
+        "that did the work; a level other than the row's is bold.",
+        table(
+            ("what", "system", "median", "middle half", "ratio", "middle half", "limit", "in force"),
             list(_measurements(results)),
-            "llrrrrl",
+            "llrrrrrl",
         ),
         "### Systems",
-        _table(
+        table(
             ("system", "comes with", "Python", "SQLite", "what it promises"), list(_systems(results)), "lllll"
         ),
         "### Machine",
-        _table(("fact", "value"), list(_machine(results)), "ll"),
+        table(("fact", "value"), list(machine_table(results)), "ll"),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -42,7 +46,8 @@ def report(results: Results) -> str:
 def _targets(results: Results) -> Iterator[Sequence[str]]:
     for row in ROWS:
         for verdict in verdicts(results, row):
-            yield verdict.title, verdict.reached, verdict.floor, verdict.goal, _MARKS[verdict.state]
+            mark = _MARKS[verdict.state]
+            yield verdict.title, verdict.reached, verdict.half, verdict.floor, verdict.goal, mark
 
 
 def _measurements(results: Results) -> Iterator[Sequence[str]]:
@@ -66,32 +71,28 @@ def _line(results: Results, row: Row, measure: Measure, system: System) -> Seque
     name = f"**{system.title}**" if system is OURS else system.title
     if found is None:
         note = results.note(row.id, system.id)
-        return None if note is None or measure is not row.measures[0] else (name, "-", "", "", "", note)
-    half = (
-        f"{written(found.low, measure.kind)} to {written(found.high, measure.kind)}"
-        if found.count > 1
-        else ""
-    )
+        return None if note is None or measure is not row.measures[0] else (name, "-", "", "", "", "", note)
+    limit = results.against(row.id, (system.id, measure.key), (BARE.id, "rate"))
     return (
         f"{name}, commits/s" if system is BARE else name,
         written(found.median, measure.kind),
-        half,
-        _ratio(results, row, measure, system, found.median),
-        _limit(results, row, measure, found.median) if system is not BARE else "",
+        half(found, measure.kind),
+        *_ratio(results, row, measure, system),
+        f"{limit.median:.0%}" if limit is not None and system is not BARE and measure.kind == "rate" else "",
         _in_force(results, row, system),
     )
 
 
-def _ratio(results: Results, row: Row, measure: Measure, system: System, value: float) -> str:
-    ours = results.median(row.id, OURS.id, measure.key)
-    if system in (OURS, BARE, UPGRADED) or not ours or not value:
-        return ""
-    return f"{ours / value:.2f}"
+def half(found: Spread, kind: Kind) -> str:
+    """The middle half of what was measured; nothing if it was measured once."""
+    return f"{written(found.low, kind)} to {written(found.high, kind)}" if found.count > 1 else ""
 
 
-def _limit(results: Results, row: Row, measure: Measure, value: float) -> str:
-    limit = results.median(row.id, BARE.id, "rate")
-    return f"{value / limit:.0%}" if limit and measure.kind == "rate" else ""
+def _ratio(results: Results, row: Row, measure: Measure, system: System) -> tuple[str, str]:
+    if system in (OURS, BARE, UPGRADED):
+        return "", ""
+    found = results.against(row.id, (OURS.id, measure.key), (system.id, measure.key))
+    return ("", "") if found is None else (written(found.median, "ratio"), half(found, "ratio"))
 
 
 def _in_force(results: Results, row: Row, system: System) -> str:
@@ -115,13 +116,19 @@ def _first_note(results: Results, system: System) -> str | None:
     return next((note for note in notes if note is not None), None)
 
 
-def _machine(results: Results) -> Iterator[Sequence[str]]:
-    yield "measured", f"{results.started}, scale {results.scale}"
+def machine_table(results: Results) -> Iterator[Sequence[str]]:
+    """What must be known of the machine, and of the run."""
+    scales = results.scales()
+    written_scales = "; ".join(
+        f"scale {scale}" + (f": {', '.join(rows)}" if len(scales) > 1 else "")
+        for scale, rows in scales.items()
+    )
+    yield "measured", f"{results.started}, {written_scales}"
     yield from results.machine.items()
     yield "load before and after", " and ".join(results.load)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
     """A Markdown table whose columns line up in a terminal too."""
     lines = [tuple(header), *(tuple(row) for row in rows)]
     widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(header))]

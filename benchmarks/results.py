@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import operator
 import statistics
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,12 +36,15 @@ def spread(values: list[float]) -> Spread:
 class Results:
     """A run."""
 
-    scale: str
     machine: dict[str, str]
     started: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
     load: list[str] = field(default_factory=list)
     """The load average before and after."""
     cells: list[Cell] = field(default_factory=list)
+
+    def file_name(self) -> str:
+        """A name for the file that keeps it."""
+        return self.started.replace(" ", "-").replace(":", "")
 
     def of(self, row: str, system: str) -> list[Cell]:
         """The cells of one system in one row."""
@@ -54,6 +59,36 @@ class Results:
         """The middle of what a system measured; None if nothing."""
         found = self.spread(row, system, measure)
         return None if found is None else found.median
+
+    def against(
+        self,
+        row: str,
+        mine: tuple[str, str],
+        other: tuple[str, str],
+        combine: Callable[[float, float], float] = operator.truediv,
+    ) -> Spread | None:
+        """A ratio, formed anew in each round that both measured, over the rounds.
+
+        What else the machine does lasts longer than a round and hits both of them; so the ratios of the rounds agree
+        better than the rates do.
+
+        Args:
+            row: The row.
+            mine: A system and its measure.
+            other: Another system, or another measure of the same.
+            combine: What is formed of the two; by default mine divided by the other.
+        """
+        rounds = self._rounds(row, *mine), self._rounds(row, *other)
+        values = [
+            combine(rounds[0][number], rounds[1][number])
+            for number in sorted(rounds[0].keys() & rounds[1].keys())
+            if combine is not operator.truediv or rounds[1][number]
+        ]
+        return spread(values) if values else None
+
+    def _rounds(self, row: str, system: str, measure: str) -> dict[int, float]:
+        cells = self.of(row, system)
+        return {cell.round: cell.metrics[measure] for cell in cells if measure in cell.metrics}
 
     def note(self, row: str, system: str) -> str | None:
         """Why a system has no numbers in a row; None if it has."""
@@ -77,10 +112,23 @@ class Results:
                 return cell.python, cell.sqlite
         return None
 
+    def replace(self, rows: Iterable[str], cells: list[Cell]) -> None:
+        """Put new cells in the place of all that these rows had."""
+        replaced = frozenset(rows)
+        self.cells = [cell for cell in self.cells if cell.row not in replaced] + cells
+
+    def scales(self) -> dict[str, list[str]]:
+        """The scales at which rows were measured, and which rows."""
+        found: dict[str, list[str]] = {}
+        for cell in self.cells:
+            rows = found.setdefault(cell.scale, [])
+            if cell.row not in rows:
+                rows.append(cell.row)
+        return found
+
     def save(self, path: Path) -> None:
         """Write it as JSON."""
         document: dict[str, Any] = {
-            "scale": self.scale,
             "started": self.started,
             "load": self.load,
             "machine": self.machine,
@@ -94,4 +142,4 @@ def load_results(path: Path) -> Results:
     """Read what `save` wrote."""
     document = json.loads(path.read_text())
     cells = [Cell(**cell) for cell in document["cells"]]
-    return Results(document["scale"], document["machine"], document["started"], document["load"], cells)
+    return Results(document["machine"], document["started"], document["load"], cells)

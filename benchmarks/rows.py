@@ -11,11 +11,16 @@ from benchmarks.systems import BARE, DBOS, EVERYONE, HUEY, OURS, RELEASE, UPGRAD
 
 SCALES: Final = ("tiny", "quick", "full", "large")
 
-_SECONDS: Final = {"tiny": 0.2, "quick": 0.4, "full": 4.0, "large": 4.0}
+_SECONDS: Final = {"tiny": 0.2, "quick": 0.6, "full": 4.0, "large": 4.0}
 _ROUNDS: Final = {"tiny": 1, "quick": 3, "full": 7, "large": 7}
+BARE_SECONDS: Final = 0.3
+"""How long the bare loop lasts, once a round."""
+
 _SPARE: Final = 1.5
 """A store is filled with so many times the tasks that a window should take."""
 _MORE: Final = 40
+_FILLINGS: Final = (10, 15, 20, 30, 40, 60, 80, 100)
+"""What a filling is rounded up to, times a power of ten: rows that want about as many tasks share a prepared store."""
 
 BOTH: Final = (OURS, RELEASE)
 STEPPING: Final = (OURS, RELEASE, DBOS)
@@ -40,6 +45,10 @@ class Row:
     rounds: dict[str, int] = field(default_factory=dict)
     timed: bool = True
     """Whether the workload lasts for a given time."""
+    windows: float = 1.2
+    """How many times that time, about."""
+    stores: str = ""
+    """Rows that follow each other with the same word here use the same large stores."""
 
     def rounds_at(self, scale: str) -> int:
         """How often each system is measured."""
@@ -53,8 +62,13 @@ class Row:
         for name in SCALES[: SCALES.index(scale) + 1]:
             options |= self.sized.get(name, {})
         if self.fill is not None:
-            options["tasks"] = math.ceil(system.pace * self.fill * options["seconds"] * _SPARE) + _MORE
+            options["tasks"] = _filling(system.pace * self.fill * options["seconds"] * _SPARE + _MORE)
         return options
+
+
+def _filling(tasks: float) -> int:
+    power: int = 10 ** max(0, math.floor(math.log10(tasks)) - 1)
+    return next(step * power for step in _FILLINGS if step * power >= tasks)
 
 
 _CPU: Final = Measure("cpu", "processor time a task", "seconds")
@@ -88,33 +102,102 @@ def _steps(workers: int, floor: float, goal: float) -> Row:
     )
 
 
-_SIZES: Final = {
-    "tiny": {"sizes": [300, 1_000]},
-    "quick": {"sizes": [1_000, 30_000]},
-    "full": {"sizes": [1_000, 10_000, 100_000, 1_000_000]},
-    "large": {"sizes": [1_000, 10_000, 100_000, 1_000_000, 10_000_000]},
+_CLAIMED: Final = {
+    "tiny": [300, 1_000],
+    "quick": [1_000, 30_000],
+    "full": [1_000, 10_000, 100_000, 1_000_000],
+    "large": [1_000, 10_000, 100_000, 1_000_000, 10_000_000],
 }
+_COUNTED: Final = {
+    "tiny": [1_000],
+    "quick": [50_000],
+    "full": [1_000_000],
+    "large": [1_000_000, 10_000_000],
+}
+_WATCHED: Final = {"tiny": [20_000], **{scale: _COUNTED[scale] for scale in ("quick", "full", "large")}}
+
+
+def _sized(sizes: dict[str, list[int]]) -> dict[str, dict[str, Any]]:
+    return {scale: {"sizes": counts} for scale, counts in sizes.items()}
+
+
+def _each_size(sizes: dict[str, list[int]]) -> list[int]:
+    return sorted({size for counts in sizes.values() for size in counts})
+
+
 _ONCE: Final = {"quick": 1, "full": 1, "large": 1}
 _SELDOM: Final = {"quick": 1, "full": 3, "large": 3}
 _TWICE: Final = {"quick": 2}
 
 
 def _claims(state: str, title: str) -> Row:
-    sizes = sorted({size for sized in _SIZES.values() for size in sized["sizes"]})
     return Row(
         f"claims-{state}",
         f"a claim, {title}",
         "claims",
         (OURS, UPGRADED, RELEASE),
         (
-            *(Measure(f"claim {size}", f"{size:,} rows", "seconds") for size in sizes),
+            *(Measure(f"claim {size}", f"{size:,} rows", "seconds") for size in _each_size(_CLAIMED)),
             Measure("growth", "slowest to smallest", "ratio"),
         ),
         (itself("growth", 1.5, 1.2), itself("growth", 2.5, 1.5, system="dura-upgraded")),
         options={"mix": state},
-        sized=_SIZES,
+        sized=_sized(_CLAIMED),
         rounds=_ONCE,
         timed=False,
+        stores=f"claims-{state}",
+    )
+
+
+def _counts() -> Row:
+    sizes = _each_size(_COUNTED)
+    return Row(
+        "counts",
+        "counting, nine in ten tasks pending",
+        "counts",
+        BOTH,
+        (
+            *(Measure(f"ready {size}", f"ready_run_count of {size:,}", "seconds") for size in sizes),
+            *(Measure(f"counts {size}", f"counts by state of {size:,}", "seconds") for size in sizes),
+        ),
+        tuple(itself(f"{what} {size}", 0.050, 0.005) for what in ("ready", "counts") for size in sizes),
+        sized=_sized(_COUNTED),
+        rounds=_ONCE,
+        timed=False,
+        stores="mixed",
+    )
+
+
+def _monitor() -> Row:
+    sizes = _each_size(_WATCHED)
+    return Row(
+        "monitor",
+        "a monitor that looks every second",
+        "monitor",
+        (OURS,),
+        (
+            *(Measure(f"snapshot {size}", f"a look at every list of {size:,}", "seconds") for size in sizes),
+            *(Measure(f"short {size}", f"a look at the counts of {size:,}", "seconds") for size in sizes),
+            Measure("share", "workers' rate with it to without", "ratio", more_is_better=True),
+            Measure("duty", "share of its time spent looking", "share"),
+            Measure("wal", "largest log with it", "bytes"),
+            Measure("wal without", "largest log without", "bytes"),
+            Measure("wal limit", "the log's limit", "bytes"),
+        ),
+        (
+            *(itself(f"snapshot {size}", 0.5, 0.1) for size in sizes),
+            itself("share", 0.95, 0.98),
+            itself("duty", 0.05, 0.01),
+            times("wal", "dura", 1, of="wal limit"),
+        ),
+        sized={
+            "tiny": {"sizes": _WATCHED["tiny"], "seconds": 0.8, "part": 0.2},
+            "quick": {"sizes": _WATCHED["quick"], "seconds": 4.0, "part": 1.0},
+            "full": {"sizes": _WATCHED["full"], "seconds": 60.0, "part": 10.0},
+            "large": {"sizes": _WATCHED["large"], "seconds": 600.0, "part": 60.0},
+        },
+        rounds=_ONCE,
+        stores="mixed",
     )
 
 
@@ -126,12 +209,12 @@ ROWS: Final = (
     _steps(32, 3, 5),
     Row(
         "busy",
-        "no-op tasks/s beside one CPU-bound handler, FULL, 8 workers",
+        "no-op tasks/s beside one CPU-bound handler, FULL, 8 workers (dura's in 4 processes)",
         "busy",
         (OURS, RELEASE, HUEY),
         (rate(),),
         (times("rate", "dura-1.3.0", 20, 100),),
-        options={"workers": 8},
+        options={"workers": 8, "processes": 4},
         sized={"quick": {"seconds": 1.0}, "full": {"seconds": 4.0}},
         fill=0.25,
         rounds=_TWICE,
@@ -148,9 +231,13 @@ ROWS: Final = (
         "bulk",
         "tasks/s spawned by the thousand, FULL",
         "bulk",
-        (OURS,),
-        (rate(), Measure("times", "against its own one by one", "ratio", more_is_better=True)),
-        (itself("times", 15, 30),),
+        BOTH,
+        (rate(), Measure("one by one", "one by one", "rate", more_is_better=True)),
+        (
+            times("rate", "dura-1.3.0", 15, 30, of="one by one"),
+            times("rate", "dura", 15, 30, of="one by one"),
+        ),
+        windows=2.0,
     ),
     Row(
         "latency",
@@ -222,7 +309,11 @@ ROWS: Final = (
             Measure("before", "file before", "bytes"),
             Measure("after", "file after", "bytes"),
         ),
-        (commits("worst", 100, 30),),
+        (
+            commits("worst", 100, 30),
+            commits("outside", 100, 30),
+            times("after", "dura", 0.5, 0.1, of="before"),
+        ),
         sized={"tiny": {"tasks": 500}, "quick": {"tasks": 10_000}, "full": {"tasks": 100_000}},
         rounds=_SELDOM,
         timed=False,
@@ -234,7 +325,7 @@ ROWS: Final = (
         EVERYONE,
         (Measure("bytes", "", "bytes"),),
         (times("bytes", "dura-1.3.0", 1.1, 0.9),),
-        sized={"tiny": {"tasks": 200}, "quick": {"tasks": 300}, "full": {"tasks": 5_000}},
+        sized={"tiny": {"tasks": 200}, "quick": {"tasks": 600}, "full": {"tasks": 5_000}},
         rounds=_ONCE,
         timed=False,
     ),
@@ -250,45 +341,10 @@ ROWS: Final = (
         ),
         (itself("share", 0.8, 1.0),),
         fill=2.0,
-        rounds={"quick": 1},
+        rounds=_TWICE,
+        windows=2.5,
     ),
-    Row(
-        "counts",
-        "counting, nine in ten tasks pending",
-        "counts",
-        BOTH,
-        (Measure("ready", "ready_run_count", "seconds"), Measure("counts", "counts by state", "seconds")),
-        (itself("ready", 0.050, 0.005), itself("counts", 0.050, 0.005)),
-        sized={
-            "tiny": {"tasks": 1_000},
-            "quick": {"tasks": 50_000},
-            "full": {"tasks": 1_000_000},
-            "large": {"tasks": 10_000_000},
-        },
-        rounds=_ONCE,
-        timed=False,
-    ),
-    Row(
-        "monitor",
-        "a monitor that looks every second",
-        "monitor",
-        (OURS,),
-        (
-            Measure("snapshot", "a look at every list", "seconds"),
-            Measure("counts", "a look at the counts", "seconds"),
-            Measure("share", "workers' rate with it to without", "ratio", more_is_better=True),
-            Measure("duty", "share of its time spent looking", "share"),
-            Measure("wal", "largest log with it", "bytes"),
-            Measure("wal without", "largest log without", "bytes"),
-        ),
-        (itself("snapshot", 0.5, 0.1), itself("share", 0.95, 0.98), itself("duty", 0.05, 0.01)),
-        sized={
-            "tiny": {"tasks": 20_000, "seconds": 0.8},
-            "quick": {"tasks": 50_000, "seconds": 3.0},
-            "full": {"tasks": 1_000_000, "seconds": 60.0},
-            "large": {"tasks": 10_000_000, "seconds": 600.0},
-        },
-        rounds=_ONCE,
-    ),
+    _counts(),
+    _monitor(),
 )
 """In the order of the table."""

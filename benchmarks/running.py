@@ -9,16 +9,23 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.environments import ROOT, Environments, Unavailable, variables
-from benchmarks.rows import Row
-from benchmarks.systems import BARE, BY_ID, System
+from benchmarks.environments import ROOT, Environments, Unavailable
+from benchmarks.prepared import Prepared
+from benchmarks.rows import BARE_SECONDS, Row
+from benchmarks.systems import ALL, BARE, BY_ID, System
 
-_PATIENCE: Final = {"tiny": 60, "quick": 120, "full": 3600, "large": 14_400}
+_PATIENCE: Final = {"tiny": 60, "quick": 120, "full": 3_600, "large": 14_400}
 """Seconds after which a cell is given up."""
+
+_STARTING: Final = 0.5
+_BUILT: Final = 5e-5
+"""Seconds that a cell takes for starting, and for each task of a large store that must be built: to tell what is left."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,7 @@ class Cell:
     row: str
     system: str
     round: int
+    scale: str
     metrics: dict[str, float] = field(default_factory=dict)
     durability: dict[str, list[str]] = field(default_factory=dict)
     skipped: str | None = None
@@ -50,6 +58,19 @@ class Turn:
     system: System
     round: int
 
+    def expected(self, scale: str) -> float:
+        """About how many seconds it takes, at most: a store that was prepared takes none."""
+        if self.system is BARE:
+            return _STARTING
+        options = self.row.options_for(self.system, scale)
+        measured: float = options.get("seconds", 0.0) * self.row.windows
+        built = (
+            0
+            if self.round or self.row.fill
+            else max(options.get("tasks", 0), options.get("beside", 0), sum(options.get("sizes", ())))
+        )
+        return _STARTING + measured + built * _BUILT
+
 
 def turns(rows: tuple[Row, ...], systems: frozenset[str], scale: str, rounds: int | None) -> list[Turn]:
     """Every cell in the order of running: in each round of a row the systems follow each other, another one first."""
@@ -71,79 +92,115 @@ class Runner:
     """Runs cells on a real disk, below the cache.
 
     Args:
-        cache: The folder that holds environments and, while a cell runs, its store.
+        cache: The folder that holds environments, prepared stores and, while a cell runs, its store.
         environments: Where the interpreters are.
         scale: How large and how long.
+        told: Is told how far the building of a large store is: tasks so far, and in all.
     """
 
-    def __init__(self, cache: Path, environments: Environments, scale: str) -> None:
+    def __init__(
+        self, cache: Path, environments: Environments, scale: str, told: Callable[[int, int], None]
+    ) -> None:
         self.folder = cache / "stores"
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.prepared = Prepared(cache / "prepared")
+        self.prepared.drop_others(environments.signature(system) for system in ALL)
         self._environments = environments
         self._scale = scale
+        self._told = told
 
-    def run(self, turn: Turn) -> Cell:
-        """Run a cell. Whatever goes wrong in it becomes part of the cell."""
+    def run(self, turn: Turn, *, prepare: bool = False) -> Cell:
+        """Run a cell. Whatever goes wrong in it becomes part of the cell.
+
+        Args:
+            turn: The cell.
+            prepare: Make the stores that it copies, and measure nothing.
+        """
         row, system = turn.row, turn.system
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         try:
-            answer = self._answer(row, system, str(folder / "store.db"))
+            command, variables = self._command(row, system, str(folder / "store.db"), prepare)
+            answer = _answer(command, variables, _PATIENCE[self._scale], self._told)
         except Unavailable as reason:
-            return Cell(row.id, system.id, turn.round, skipped=str(reason))
+            return Cell(row.id, system.id, turn.round, self._scale, skipped=str(reason))
         except _NoAnswerError as reason:
-            return Cell(row.id, system.id, turn.round, failed=str(reason))
+            return Cell(row.id, system.id, turn.round, self._scale, failed=str(reason))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        return Cell(row.id, system.id, turn.round, **answer)
+        return Cell(row.id, system.id, turn.round, self._scale, **answer)
 
-    def _answer(self, row: Row, system: System, path: str) -> dict[str, Any]:
-        python = self._environments.interpreter(system)
+    def _command(
+        self, row: Row, system: System, path: str, prepare: bool
+    ) -> tuple[list[str], dict[str, str]]:
+        """The child's command and what must be set for it."""
+        environments = self._environments
         spec: dict[str, Any] = {
             "system": system.id,
             "adapter": system.adapter,
+            "without": system.without,
             "workload": "commits" if system is BARE else row.workload,
             "path": path,
+            "prepared": str(self.prepared.folder),
+            "signature": environments.signature(system),
+            "prepare": prepare,
             "synchronous": row.synchronous,
-            "options": {"seconds": 0.3} if system is BARE else row.options_for(system, self._scale),
+            "options": {"seconds": BARE_SECONDS} if system is BARE else row.options_for(system, self._scale),
         }
         if system.release is not None:
             release = BY_ID[system.release]
             spec["release"] = {
-                "command": [self._environments.interpreter(release), "-m", "benchmarks.child"],
-                "adapter": release.adapter,
-                "environment": variables(release),
+                "command": [environments.interpreter(release), "-m", "benchmarks.child"],
+                "spec": {
+                    "system": release.id,
+                    "adapter": release.adapter,
+                    "signature": environments.signature(release),
+                },
+                "environment": environments.variables(release),
             }
-        command = [python, "-m", "benchmarks.child", json.dumps(spec)]
-        return _last_line(command, variables(system), _PATIENCE[self._scale])
+        command = [environments.interpreter(system), "-m", "benchmarks.child", json.dumps(spec)]
+        return command, environments.variables(system)
 
 
 class _NoAnswerError(Exception):
     """A cell ended without an answer."""
 
 
-def _last_line(command: list[str], environment: dict[str, str], patience: float) -> dict[str, Any]:
+def _answer(
+    command: list[str], variables: dict[str, str], patience: float, told: Callable[[int, int], None]
+) -> dict[str, Any]:
     """The JSON in the last line that a command prints; the command and all that it started have ended afterwards."""
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=patience)
-    except subprocess.TimeoutExpired:
-        raise _NoAnswerError(f"gave no answer within {patience:.0f} s") from None
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    lines = output.strip().splitlines()
-    if process.returncode or not lines:
-        last = (errors.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
-        raise _NoAnswerError(last)
-    answer: dict[str, Any] = json.loads(lines[-1])
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        late = threading.Timer(patience, os.killpg, (process.pid, signal.SIGKILL))
+        late.start()
+        answer: dict[str, Any] | None = None
+        try:
+            for line in process.stdout or ():
+                said = json.loads(line)
+                if "built" in said:
+                    told(said["built"], said["of"])
+                else:
+                    answer = said
+            process.wait()
+        finally:
+            in_time = late.is_alive()
+            late.cancel()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        if not in_time:
+            raise _NoAnswerError(f"gave no answer within {patience:.0f} s")
+        if process.returncode or answer is None:
+            errors.seek(0)
+            last = (errors.read().strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+            raise _NoAnswerError(last)
     return answer

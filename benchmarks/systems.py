@@ -29,6 +29,8 @@ class System:
     """At most so many rounds at the quick scale, for one that takes its time; None: as many as the row says."""
     release: str | None = None
     """The system whose engine builds this one's large stores, which are upgraded on opening."""
+    without: str | None = None
+    """The mechanism of dura's that is switched off (`mechanisms`); None: it is as it comes."""
 
 
 BARE: Final = System(

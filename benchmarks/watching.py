@@ -70,6 +70,17 @@ class Watch:
             except module.Error:
                 continue  # closed, or bound to its thread, which has told already
 
+    def ask(self, pragma: str) -> int:
+        """What a PRAGMA is on a connection that lets other threads ask."""
+        for _, reference in tuple(self._connections):
+            connection = reference()
+            if connection is not None:
+                try:
+                    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+                except sys.modules["sqlite3"].Error:
+                    continue  # closed, or bound to its thread
+        raise RuntimeError(f"no connection tells its {pragma}")
+
     def add(self, durability: dict[str, list[str]]) -> None:
         """Add what another process read back."""
         self._levels.update(durability["synchronous"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 from benchmarks.adapters import Job
@@ -20,10 +20,17 @@ class System(Engine):
     def __init__(self, path: str, synchronous: str, workers: int) -> None:
         super().__init__(path, DurableEngine(path, synchronous=synchronous))
 
+    def pool(self, workers: int, job: Job) -> AbstractContextManager[None]:
+        return self._pool(job, worker_count=workers)
+
+    def spread(self, workers: int, processes: int, job: Job) -> AbstractContextManager[None]:
+        """A pool over so many processes, which end in the middle of a job if they must; they import the job."""
+        return self._pool(job, worker_count=workers, processes=processes, shutdown_grace_secs=0.1)
+
     @contextmanager
-    def pool(self, workers: int, job: Job) -> Iterator[None]:
+    def _pool(self, job: Job, **options: Any) -> Iterator[None]:
         stop = threading.Event()
-        terms = {"worker_count": workers, "handle_signals": False, "stop_event": stop}
+        terms = {"handle_signals": False, "stop_event": stop, **options}
         pool = threading.Thread(
             target=run_workers, args=(self.engine,), kwargs={"handlers": handlers(job), **terms}
         )

@@ -31,6 +31,10 @@ class System:
     def spawn(self, params: Any, *, steps: bool = False) -> None:
         self._plain(params)
 
+    def done(self) -> int:
+        """How many tasks the store has let go, from some number on: it keeps none that is under way or done."""
+        return -int(self._huey.pending_count())
+
     @contextmanager
     def pool(self, workers: int, job: Job) -> Iterator[None]:
         self._job = job

@@ -27,6 +27,10 @@ class Engine:
         """Claim a run, for an hour."""
         return self.engine.claim_task(worker_id="bench", timeout_secs=3600) is not None
 
+    def done(self) -> int:
+        """How many tasks are completed, by the store."""
+        return self.engine.task_counts_by_state().get("completed", 0)
+
     def cleanup(self) -> int:
         """Remove every terminal task."""
         return self.engine.cleanup(ttl=timedelta(0))
@@ -36,15 +40,19 @@ class Engine:
 
 
 def handlers(job: Job) -> Mapping[str, Handler]:
-    """The handlers of tasks with and without steps, which hand the job what it needs and no more."""
+    """The handlers of tasks with and without steps, which hand the job what it needs and no more.
 
-    def plain(engine: DurableEngine, task: ClaimedTask) -> None:
-        job(task.params, no_steps)
+    If the job is a function of a module, other processes can be handed them.
+    """
+    return {"plain": partial(_plain, job), "steps": partial(_steps, job)}
 
-    def steps(engine: DurableEngine, task: ClaimedTask) -> None:
-        job(task.params, partial(_step, engine, task.task_id))
 
-    return {"plain": plain, "steps": steps}
+def _plain(job: Job, engine: DurableEngine, task: ClaimedTask) -> None:
+    job(task.params, no_steps)
+
+
+def _steps(job: Job, engine: DurableEngine, task: ClaimedTask) -> None:
+    job(task.params, partial(_step, engine, task.task_id))
 
 
 def _step(engine: DurableEngine, task_id: str, name: str, compute: Callable[[], Any]) -> Any:

@@ -5,50 +5,56 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from pathlib import Path
 
+from benchmarks import bulk_rows
 from benchmarks.store import Store
 from benchmarks.tally import Tally
 from benchmarks.workloads.looker import look_fully, look_shortly
 from dura.monitor import Monitor
 
 _WORKERS = 8
-_PARTS = 4
-"""The time is cut into so many parts, in which the monitor is closed and open in turn."""
-
 _LOOKS = 5
 
 
-def run(store: Store, *, tasks: int, seconds: float) -> dict[str, float]:
-    store.build({"pending": tasks * 8 // 10, "sleeping": tasks // 10, "completed": tasks // 10})
-    with Monitor(store.path) as monitor:
-        look_fully(monitor)
-        full = statistics.median(look_fully(monitor) for _ in range(_LOOKS))
-        short = statistics.median(look_shortly(monitor) for _ in range(_LOOKS))
+def run(store: Store, *, sizes: list[int], seconds: float, part: float) -> dict[str, float]:
+    """Look at each of the sizes while nobody works; then work on the largest for so many `seconds`, cut into parts in
+    which the monitor is closed and open in turn."""
+    paths = {size: str(Path(store.path).with_name(f"store-{size}.db")) for size in sizes}
+    for size, store.path in paths.items():
+        store.build(bulk_rows.mixed(size))
+    store.begin()
+    metrics: dict[str, float] = {}
+    for size, path in paths.items():
+        with Monitor(path) as monitor:
+            look_fully(monitor)
+            metrics[f"snapshot {size}"] = statistics.median(look_fully(monitor) for _ in range(_LOOKS))
+            metrics[f"short {size}"] = statistics.median(look_shortly(monitor) for _ in range(_LOOKS))
     tally = Tally(store.watch, expected=0)
-    rates: dict[bool, list[float]] = {False: [], True: []}
+    shares: list[float] = []
     wal: dict[bool, int] = {False: 0, True: 0}
-    looked = 0.0
-    with store.open() as system, system.pool(_WORKERS, tally.job):
+    looked = watched = 0.0
+    with store.open(workers=_WORKERS) as system, system.pool(_WORKERS, tally.job):
         tally.wait_for_first()
-        for part in range(_PARTS):
-            with_monitor = part % 2 == 1
-            if not with_monitor:
-                rate, largest = _rate(store, tally, seconds / _PARTS)
-            else:
-                with store.second("looker") as other:
-                    other.hear()
-                    rate, largest = _rate(store, tally, seconds / _PARTS)
-                    other.say("end")
-                    looked += other.hear()
-            rates[with_monitor].append(rate)
-            wal[with_monitor] = max(wal[with_monitor], largest)
+        while len(shares) < seconds / part / 2:
+            without, largest = _rate(store, tally, part)
+            wal[False] = max(wal[False], largest)
+            with store.second("looker") as other:
+                other.hear()
+                beside, largest = _rate(store, tally, part)
+                other.say("end")
+                looked += other.hear()
+            wal[True] = max(wal[True], largest)
+            watched += part
+            shares.append(beside / without)
+        limit = store.watch.ask("journal_size_limit")
     return {
-        "snapshot": full,
-        "counts": short,
-        "share": statistics.mean(rates[True]) / statistics.mean(rates[False]),
-        "duty": looked / (seconds / 2),
+        **metrics,
+        "share": statistics.median(shares),
+        "duty": looked / watched,
         "wal without": wal[False],
         "wal": wal[True],
+        "wal limit": limit,
     }
 
 

@@ -8,7 +8,10 @@ from typing import Any
 from benchmarks.store import Store
 
 
-def run(store: Store, *, seconds: float) -> dict[str, float]:
+def run(store: Store, *, seconds: float, beside: int = 0) -> dict[str, float]:
+    """`beside`: how many tasks there are already."""
+    if beside:
+        store.build({"pending": beside})
     with store.open() as system:
         system.spawn(0)
         store.watch.read_back(mine=True)

@@ -1,0 +1,192 @@
+"""What makes the engine fast, each thing with a way to do without it: for `ablation`, which measures what each gives.
+
+The engine has no such switches. A mechanism is switched off by replacing a constant or a function of the engine's in the
+measured process before anything is opened. What is replaced must exist: when the engine has changed, the measurement fails
+instead of comparing the engine with itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+_DRAINS: Final = ("drain-full-8", "steps-8")
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One of them."""
+
+    id: str
+    title: str
+    without: str
+    """What happens instead when it is switched off."""
+    off: Callable[[], None]
+    """Switches it off, in this process, for good."""
+    rows: tuple[str, ...] = _DRAINS
+    """Where it should show."""
+
+
+def switch_off(name: str) -> None:
+    """Switch a mechanism off in this process."""
+    BY_ID[name].off()
+
+
+def _replace(module: str, name: str, value: Any) -> Any:
+    """Replace an attribute of a module, or of a class in it (`Class.attribute`), and return what it was."""
+    owner: Any = importlib.import_module(module)
+    *path, last = name.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    before = getattr(owner, last)
+    setattr(owner, last, value)
+    return before
+
+
+def _replace_everywhere(module: str, name: str, value: Any) -> None:
+    """Replace a function of a module also where others have imported it by its name."""
+    import dura.workers  # noqa: F401 - so that everybody who imports it has
+
+    before = _replace(module, name, value)
+    for user in tuple(sys.modules.values()):
+        if user.__name__.startswith("dura.") and getattr(user, name, None) is before:
+            setattr(user, name, value)
+
+
+def _no_company() -> None:
+    _replace("dura.store.door", "_LARGEST_COMPANY", 0)
+
+
+def _no_merging() -> None:
+    def write_together(self: Any, operation: Any, request: Any) -> Any:
+        return self.write(lambda tx: operation(tx, [request])[0])
+
+    _replace("dura.store.database", "Database.write_together", write_together)
+
+
+def _no_fusing() -> None:
+    from dura.store.settle import NO_LONGER_HELD
+
+    def settle_and_claim(self: Any, settlement: Any, wanted: Any) -> Any:
+        lost = None
+        try:
+            self.settle(settlement)
+        except NO_LONGER_HELD as error:
+            lost = error
+        return lost, self.claim_next(wanted)
+
+    _replace("dura.engine", "DurableEngine.settle_and_claim", settle_and_claim)
+
+
+def _a_connection_each() -> None:
+    """Leaders write on the connection of their own thread, as readers do."""
+
+    def writer(self: Any) -> Any:
+        return self.link() if "_closing" in vars(self) else vars(self)["writer"]
+
+    def first_writer(self: Any, link: Any) -> None:
+        vars(self)["writer"] = link
+
+    module = importlib.import_module("dura.store.connections")
+    if not hasattr(module.Connections("", busy_timeout_ms=0, synchronous="FULL"), "writer"):
+        raise AttributeError("dura.store.connections.Connections has no writer")
+    module.Connections.writer = property(writer, first_writer)
+
+
+def _small_cache() -> None:
+    _replace("dura.store.connections", "_WRITERS_CACHE_KIB", 2_000)
+
+
+def _temporary_files() -> None:
+    def open_one(self: Any, link: Any) -> Any:
+        fresh = link.connection is None
+        connection = before(self, link)
+        if fresh:
+            connection.execute("PRAGMA temp_store=DEFAULT")
+        return connection
+
+    before = _replace("dura.store.connections", "Connections.open", open_one)
+
+
+def _constant_lookout() -> None:
+    _replace("dura.store.due", "_LOOKOUT_SECONDS", 0.0)
+
+
+def _random_ids() -> None:
+    from benchmarks import bulk_rows
+
+    _replace_everywhere("dura.ids", "new_id", lambda: uuid.uuid4().hex)
+    _replace("benchmarks.bulk_rows", "ORDERED_IDS", bulk_rows.RANDOM_IDS)
+
+
+def _no_wakeups() -> None:
+    _replace("dura.workers.wakeup", "Wakeup.signal", lambda self: None)
+
+
+def _no_counters() -> None:
+    def without_counters(resource: str) -> Any:
+        return (
+            statement for statement in before(resource) if "TRIGGER IF NOT EXISTS tasks_" not in statement
+        )
+
+    before = _replace("dura.store.schema", "statements", without_counters)
+
+
+MECHANISMS: Final = (
+    Mechanism(
+        "company", "commit for all who wait", "each operation is a transaction of its own", _no_company
+    ),
+    Mechanism(
+        "merging",
+        "merge the same operations of all who wait",
+        "each operation of a commit has its own statements, in a savepoint",
+        _no_merging,
+    ),
+    Mechanism(
+        "fusing", "settle and claim in one transaction", "two transactions, one after the other", _no_fusing
+    ),
+    Mechanism(
+        "writer",
+        "one writing connection a process",
+        "each thread writes on its own, whose cache is cold after another's commit",
+        _a_connection_each,
+    ),
+    Mechanism("cache", "16 MiB of page cache for the writer", "SQLite's 2 MB", _small_cache),
+    Mechanism(
+        "temporary",
+        "journals of triggers in memory",
+        "SQLite's default for temporary files",
+        _temporary_files,
+    ),
+    Mechanism(
+        "lookout",
+        "look after what is due every 50 ms while there is work",
+        "at every claim",
+        _constant_lookout,
+    ),
+    Mechanism(
+        "ids",
+        "ids that sort by time",
+        "random ones",
+        _random_ids,
+        rows=("spawn-large", "drain-full-8"),
+    ),
+    Mechanism(
+        "wake-ups",
+        "wake idle workers after a commit",
+        "they look once a second",
+        _no_wakeups,
+        rows=("latency", "latency-outside"),
+    ),
+    Mechanism(
+        "counters",
+        "counters by triggers (a price, paid for counts that take microseconds)",
+        "counts are wrong",
+        _no_counters,
+    ),
+)
+BY_ID: Final = {mechanism.id: mechanism for mechanism in MECHANISMS}
