@@ -163,6 +163,11 @@ def compact(count: int) -> str:
     return f"{value:.0f}G"
 
 
+def rate(per_minute: float) -> str:
+    """How many a minute: `0`, `0.4`, `9.6`, then whole numbers, at most five characters."""
+    return f"{per_minute:.1f}" if 0.05 <= per_minute < 9.95 else compact(round(per_minute))
+
+
 def plural(count: int, noun: str) -> str:
     """`1 run`, `3 runs`."""
     return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"

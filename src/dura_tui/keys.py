@@ -29,8 +29,10 @@ VIEW_KEYS: Final = (
     ViewKey("tasks", "4", "Tasks", "Task", "the list, filtered and sorted"),
     ViewKey("events", "5", "Events", "Event", "awaited with their waiters, and emitted"),
     ViewKey("state", "6", "State", "State", "namespaces, keys and values"),
-    ViewKey("failures", "7", "Failures", "Fail", "what fails alike, how often, and what it said last"),
-    ViewKey("approvals", "8", "Approvals", "Appr", "waits that somebody must answer, soonest timeout first"),
+    ViewKey("failures", "7", "Failures", "Fail", "what fails alike, how often, what it said last"),
+    ViewKey("approvals", "8", "Approvals", "Appr", "waits to be answered, soonest timeout first"),
+    ViewKey("workers", "9", "Workers", "Work", "who is there, what each holds, and how fast"),
+    ViewKey("queues", "0", "Queues", "Queue", "depth, oldest due, rates, time to drain"),
 )
 """The views in the order of their keys."""
 

@@ -40,6 +40,7 @@ WANT: Final = Want(
     failures=_ROWS,
     failure_groups="error",
     workers=True,
+    queues=True,
     throughput=True,
     tasks=TaskQuery(limit=_ROWS),
     namespaces=True,
@@ -73,6 +74,22 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
     for line in _summary(snapshot):
         console.print(to_text(line), overflow="ellipsis", no_wrap=True, crop=True)
     _counts(snapshot, console)
+    _table(
+        console,
+        "Queues",
+        ("QUEUE", "READY", "OLDEST DUE", "IN/MIN", "OUT/MIN", "DRAINS IN"),
+        [
+            (
+                cell(fmt.printable(queue.queue)),
+                cell(fmt.number(queue.ready)),
+                cell(fmt.ago(queue.oldest_due, now)),
+                cell(fmt.rate(queue.in_per_minute)),
+                cell(fmt.rate(queue.out_per_minute)),
+                cells.drains_in(queue),
+            )
+            for queue in snapshot.queues
+        ],
+    )
     _table(
         console,
         "Leases",
@@ -166,12 +183,13 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
     _table(
         console,
         "Workers",
-        ("WORKER", "PRESENCE", "LEASES", "DONE/H", "FAILED", "SEEN"),
+        ("WORKER", "PRESENCE", "LEASES", "PER MIN", "DONE/H", "FAILED", "SEEN"),
         [
             (
                 cell(fmt.printable(worker.worker_id)),
                 cell(fmt.printable(worker.presence)),
                 cell(str(worker.leases)),
+                cell(fmt.rate(worker.per_minute)),
                 cell(fmt.number(worker.completed)),
                 cell(fmt.number(worker.failed)),
                 cell(fmt.ago(worker.last_seen, now)),

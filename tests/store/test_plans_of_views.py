@@ -39,6 +39,7 @@ OVERVIEW = Want(
     failure_groups="step",
     failed_tasks=FailureKey(by="error", key="no type"),
     workers=True,
+    queues=True,
     throughput=True,
     namespaces=True,
     namespace="poller",

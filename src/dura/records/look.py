@@ -15,6 +15,7 @@ from dura.records.rows import (
     Lease,
     NamespaceRow,
     PayloadTemplate,
+    QueueRow,
     Sleeper,
     StateRow,
     StoreFile,
@@ -79,6 +80,7 @@ class Want:
     failed_tasks: FailureKey | None = None
     """The failed tasks of this group."""
     workers: bool = False
+    queues: bool = False
     throughput: bool = False
     tasks: TaskQuery | None = None
     task_id: str | None = None
@@ -124,6 +126,7 @@ class Snapshot:
     failure_groups: FailureGroups | None = None
     failed_tasks: FailedTasks | None = None
     workers: tuple[WorkerRow, ...] = ()
+    queues: tuple[QueueRow, ...] = ()
     throughput: Throughput | None = None
     tasks: TaskPage | None = None
     task: TaskDetail | None = None

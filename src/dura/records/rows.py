@@ -259,11 +259,46 @@ class WorkerRow:
     presence: str
     """`alive` or `gone` when the id names this host and its process was looked for, else `unknown`."""
     leases: int
+    holding: tuple[Lease, ...]
+    """At most five of its leases, the one that runs out first at the top."""
     completed: int
+    """Tasks of the last hour."""
     failed: int
+    """Attempts of the last hour."""
+    per_minute: float
+    """Tasks and attempts that it settled, a minute, over the last five or as far as what was read reaches."""
     last_seen: datetime | None
     sampled: bool
     """Whether the counts cover only the newest settled runs of the hour."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueueRow:
+    """A queue: what is in it, what comes and what goes."""
+
+    queue: str
+    pending: int
+    running: int
+    sleeping: int
+    completed: int
+    failed: int
+    cancelled: int
+    ready: int
+    """Runs claimable now: pending ones, and sleepers that are due (at most 2,000 of all queues are counted)."""
+    oldest_due: datetime | None
+    """Since when its longest-waiting claimable run could have been claimed; None if none is."""
+    in_per_minute: float
+    """Tasks spawned, a minute, over the last five or as far as the newest 2,000 reach."""
+    out_per_minute: float
+    """Tasks that ended, in any way, over the same time."""
+
+    @property
+    def drain_seconds(self) -> float | None:
+        """How long until nothing is ready, if it goes on like that: 0.0 if nothing is, None if no end is in sight."""
+        if not self.ready:
+            return 0.0
+        net = self.out_per_minute - self.in_per_minute
+        return self.ready / net * 60 if net > 0 else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

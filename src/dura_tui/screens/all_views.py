@@ -10,10 +10,12 @@ from dura_tui.screens.events import EventsView
 from dura_tui.screens.failures import FailuresView
 from dura_tui.screens.leases import LeasesView
 from dura_tui.screens.overview import OverviewView
+from dura_tui.screens.queues import QueuesView
 from dura_tui.screens.sleeping import SleepingView
 from dura_tui.screens.state import StateView
 from dura_tui.screens.tasks import TasksView
 from dura_tui.screens.view import View
+from dura_tui.screens.workers import WorkersView
 from dura_tui.widgets.bars import Tab
 
 _URGENT = frozenset({"approvals", "failures"})
@@ -31,6 +33,8 @@ def make_views() -> dict[str, View]:
         StateView(id="state"),
         FailuresView(id="failures"),
         ApprovalsView(id="approvals"),
+        WorkersView(id="workers"),
+        QueuesView(id="queues"),
     )
     return {view.id or "": view for view in views}
 

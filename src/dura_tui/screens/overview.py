@@ -266,20 +266,13 @@ def _name_row(total: NameTotal) -> Row[NameTotal]:
     return Row(f"{total.queue}\0{total.name}", (*names, *counts), total)
 
 
-_PRESENCE = {
-    "alive": ("● alive", "green"),
-    "gone": ("✗ gone", "bold red"),
-    "unknown": ("? unknown", "bright_black"),
-}
-
-
 def _worker_row(worker: WorkerRow, now: datetime) -> Row[WorkerRow]:
     about = "≥" if worker.sampled else ""
     return Row(
         worker.worker_id,
         (
             cell(fmt.printable(worker.worker_id)),
-            cell(*_PRESENCE.get(worker.presence, (fmt.printable(worker.presence), ""))),
+            cells.presence(worker.presence),
             cell(str(worker.leases), "blue" if worker.leases else "bright_black"),
             cell(f"{about}{fmt.compact(worker.completed)}", "green" if worker.completed else "bright_black"),
             cell(f"{about}{fmt.compact(worker.failed)}", "red" if worker.failed else "bright_black"),

@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.text import Text
 
-from dura.records import Sleeper, TaskRow
+from dura.records import QueueRow, Sleeper, TaskRow
 from dura.states import SleepCause, State
 from dura_tui import format as fmt
 
@@ -45,6 +45,13 @@ CAUSE_GLYPHS: Final[dict[str, str]] = {
     SleepCause.SLEEP: "◐",
     SleepCause.DEFERRED: "?",
 }
+
+PRESENCE: Final = {
+    "alive": ("● alive", "green"),
+    "gone": ("✗ gone", "bold red"),
+    "unknown": ("? unknown", "bright_black"),
+}
+"""Whether a worker's process is there, by glyph and word."""
 
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 
@@ -79,6 +86,19 @@ def cause(name: str | None) -> Cell:
     return cell(
         f"{CAUSE_GLYPHS.get(name, '·')} {fmt.printable(name)}", "yellow" if name == "deferred" else "magenta"
     )
+
+
+def presence(name: str) -> Cell:
+    """Whether a worker's process is there, for example `✗ gone`."""
+    return cell(*PRESENCE.get(name, (fmt.printable(name), "")))
+
+
+def drains_in(queue: QueueRow) -> Cell:
+    """When nothing of a queue is ready any more, if it goes on like that; `grows` or `stands` if that is never."""
+    seconds = queue.drain_seconds
+    if seconds is None:
+        return cell("grows" if queue.in_per_minute > queue.out_per_minute else "stands", "bold yellow")
+    return cell(f"~{fmt.whole_duration(seconds)}") if seconds else cell("empty", "bright_black")
 
 
 def lease_countdown(expires_at: datetime | None, now: datetime) -> Cell:

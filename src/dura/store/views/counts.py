@@ -91,15 +91,19 @@ def oldest_due(look: Look) -> datetime | None:
         "SELECT available_at FROM runs WHERE state = 'sleeping' AND available_at <= ? ORDER BY available_at LIMIT 1",
         (look.now,),
     )
-    moments = [moment_of(row[0]) if row else None, *_oldest_pending(look)]
+    moments = [moment_of(row[0]) if row else None, *(moment for _, moment in oldest_pending(look))]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def _oldest_pending(look: Look) -> list[datetime | None]:
+def oldest_pending(look: Look) -> list[tuple[str, datetime | None]]:
+    """Queues, each as often as it has different priorities, with since when the oldest of their pending runs waits.
+
+    On a 1.3.0 file, which knows no queues, once for all of them.
+    """
     if "runs_pending" not in look.indexes:
         row = look.first("SELECT min(available_at) FROM runs WHERE state = 'pending'")
-        return [moment_of(row[0])] if row else []
-    oldest: list[datetime | None] = []
+        return [("default", moment_of(row[0]))] if row else []
+    oldest: list[tuple[str, datetime | None]] = []
     queue: str | None = ""
     while queue is not None and len(oldest) < _MOST_PRIORITIES:
         row = look.first(
@@ -107,7 +111,7 @@ def _oldest_pending(look: Look) -> list[datetime | None]:
         )
         queue = row[0] if row else None
         priority: float | None = math.inf if queue is not None else None
-        while priority is not None and len(oldest) < _MOST_PRIORITIES:
+        while queue is not None and priority is not None and len(oldest) < _MOST_PRIORITIES:
             row = look.first(
                 """
                 SELECT priority, available_at FROM runs WHERE state = 'pending' AND queue = ? AND priority < ?
@@ -117,5 +121,5 @@ def _oldest_pending(look: Look) -> list[datetime | None]:
             )
             priority = row[0] if row else None
             if row:
-                oldest.append(moment_of(row[1]))
+                oldest.append((queue, moment_of(row[1])))
     return oldest

@@ -11,6 +11,7 @@ from dura.store.views.failures import failures
 from dura.store.views.look import Look
 from dura.store.views.memory import audit, event, events, keys, namespaces, one_key
 from dura.store.views.progress import Progress
+from dura.store.views.queues import queues
 from dura.store.views.runs import leases, sleepers
 from dura.store.views.taskdetail import task_detail
 from dura.store.views.tasklist import task_page
@@ -55,6 +56,8 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         alike = failed_tasks(look, want.failed_tasks) if want.failed_tasks is not None else None
     with look.part("workers"):
         working = workers(look) if want.workers else ()
+    with look.part("queues"):
+        lines = queues(look, known) if want.queues else ()
     with look.part("throughput"):
         settled = throughput(look) if want.throughput else None
     with look.part("tasks"):
@@ -95,6 +98,7 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         failure_groups=groups,
         failed_tasks=alike,
         workers=working,
+        queues=lines,
         throughput=settled,
         tasks=page,
         task=task,

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
+from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from dura.clock import later
-from dura.records import WorkerRow
+from dura.records import Lease, WorkerRow
 from dura.store.views.look import Look, moment_of
+from dura.store.views.runs import leases
 
 _WINDOW: Final = 3_600
 """Seconds within which a settled run makes its worker known."""
 
 _SAMPLE: Final = 2_000
 """Newest completed tasks, and newest failed attempts, that are looked at. The held leases are bounded alike."""
+
+_HOLDING: Final = 5
+"""Leases of one worker that are shown."""
+
+RATE_SECONDS: Final = 300.0
+"""The stretch of time over which rates are taken."""
 
 
 _COMPLETED: Final = """
@@ -49,14 +56,15 @@ _FAILED_1_3_0: Final = """
 class _Tally:
     """What was found of one worker."""
 
-    __slots__ = ("completed", "failed", "last_seen", "leases")
+    __slots__ = ("completed", "failed", "holding", "last_seen", "leases", "per_minute")
 
     def __init__(self) -> None:
         self.leases = self.completed = self.failed = 0
+        self.per_minute = 0.0
+        self.holding: list[Lease] = []
         self.last_seen: datetime | None = None
 
-    def seen(self, text: str | None) -> None:
-        moment = moment_of(text)
+    def seen(self, moment: datetime | None) -> None:
         if moment is not None and (self.last_seen is None or moment > self.last_seen):
             self.last_seen = moment
 
@@ -68,21 +76,32 @@ def workers(look: Look) -> tuple[WorkerRow, ...]:
         _COMPLETED if "tasks_terminal" in look.indexes else _COMPLETED_1_3_0, (since, _SAMPLE)
     )
     failed = look.rows(_FAILED if "runs_failed" in look.indexes else _FAILED_1_3_0, (since, _SAMPLE))
+    tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+    for lease in leases(look, _SAMPLE):
+        tally = tallies[lease.worker_id]
+        tally.leases += 1
+        tally.seen(lease.started_at)
+        if len(tally.holding) < _HOLDING:
+            tally.holding.append(lease)
+    for what, rows in (("completed", completed), ("failed", failed)):
+        ends = [(row[0], moment_of(row[1])) for row in rows if row[0] is not None and row[2]]
+        window = rate_window(look.moment, [end for _, end in ends], sampled=len(rows) == _SAMPLE)
+        for worker_id, end in ends:
+            tally = tallies[worker_id]
+            setattr(tally, what, getattr(tally, what) + 1)
+            tally.seen(end)
+            if end is not None and (look.moment - end).total_seconds() <= window:
+                tally.per_minute += 60 / window
     sampled = look.cut or max(len(completed), len(failed)) == _SAMPLE
-    tallies: dict[str, _Tally] = {}
-    for what, rows in (("leases", _held(look)), ("completed", completed), ("failed", failed)):
-        for worker_id, moment, recent in rows:
-            if worker_id is not None and recent:
-                tally = tallies.setdefault(worker_id, _Tally())
-                setattr(tally, what, getattr(tally, what) + 1)
-                tally.seen(moment)
     return tuple(
         WorkerRow(
             worker_id=worker_id,
             presence=presence(worker_id),
             leases=tally.leases,
+            holding=tuple(tally.holding),
             completed=tally.completed,
             failed=tally.failed,
+            per_minute=tally.per_minute,
             last_seen=tally.last_seen,
             sampled=sampled,
         )
@@ -90,8 +109,12 @@ def workers(look: Look) -> tuple[WorkerRow, ...]:
     )
 
 
-def _held(look: Look) -> list[sqlite3.Row]:
-    return look.rows("SELECT claimed_by, started_at, 1 FROM runs WHERE state = 'running' LIMIT ?", (_SAMPLE,))
+def rate_window(now: datetime, ends: list[datetime | None], *, sampled: bool) -> float:
+    """Over how many seconds a rate is taken: five minutes, or as far as a sample of the newest reaches."""
+    known = [(now - end).total_seconds() for end in ends if end is not None]
+    if not sampled or not known:
+        return RATE_SECONDS
+    return min(max(max(known), 1.0), RATE_SECONDS)
 
 
 def presence(worker_id: str) -> str:

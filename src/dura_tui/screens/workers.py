@@ -1,0 +1,148 @@
+"""Workers: who holds leases or settled something in the last hour, how fast, and what each holds since when."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from dura.records import Lease, Snapshot, Want, WorkerRow
+from dura_tui import format as fmt
+from dura_tui.orders import Target
+from dura_tui.screens.view import ListView, lease_target
+from dura_tui.widgets import cells
+from dura_tui.widgets.bars import Line
+from dura_tui.widgets.cells import EMPTY, Cell, cell
+from dura_tui.widgets.live_table import Column, LiveTable, Row
+
+Held = WorkerRow | Lease
+
+
+class WorkersView(ListView[Held]):
+    """Workers, each with the runs that it holds below it."""
+
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "Workers that hold leases or settled something within the last hour, each with what it holds: those first that",
+        "are gone and still hold something. Gone means: the id names this machine and its process is not there any more.",
+        "Of other machines and of ids of another form nothing is known. What a gone worker holds is taken back when",
+        "the lease runs out (EXPIRES); nothing need be done.    enter  the run's task",
+    )
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Begin with an empty table."""
+        table = LiveTable[Held](
+            (
+                Column("WORKER / WHAT IT HOLDS"),
+                Column("PRESENCE", 9),
+                Column("HOLDS", 5, at=46, right=True),
+                Column("EXPIRES", 11, at=60),
+                Column("PER MIN", 7, at=54, right=True),
+                Column("DONE/H", 6, at=90, right=True),
+                Column("FAILED/H", 8, at=100, right=True),
+                Column("SINCE", 7, right=True),
+            ),
+            empty="No worker holds a lease or settled a run in the last hour.",
+        )
+        super().__init__(table, id=id)
+        self._caption = Line(id="caption")
+
+    def compose(self) -> ComposeResult:
+        """How many there are, and the table."""
+        yield self._caption
+        yield self.table
+
+    def want(self) -> Want:
+        """The workers."""
+        return Want(workers=True)
+
+    def draw(self, now: datetime) -> None:
+        """Draw workers and countdowns."""
+        if self.snapshot is None:
+            return
+        workers = sorted(self.snapshot.workers, key=lambda worker: (not _missed(worker), worker.worker_id))
+        rows: list[Row[Held]] = []
+        for worker in workers:
+            rows.append(Row(f"worker\0{worker.worker_id}", _worker_cells(worker, now), worker))
+            rows += [Row(f"run\0{lease.run_id}", _lease_cells(lease, now), lease) for lease in worker.holding]
+            if worker.leases > len(worker.holding):
+                more = f"  … and {fmt.number(worker.leases - len(worker.holding))} more"
+                rows.append(
+                    Row(f"more\0{worker.worker_id}", (cell(more, "bright_black"), *[EMPTY] * 7), worker)
+                )
+        self.table.show_rows(rows, now)
+        self._caption.put(_caption(self.snapshot))
+
+    def target(self) -> Target | None:
+        """The run under the cursor."""
+        held = self.table.record
+        return lease_target(held) if isinstance(held, Lease) else None
+
+    def task_id(self) -> str | None:
+        """The task of the run under the cursor, or of the worker's first one."""
+        held = self.table.record
+        if isinstance(held, WorkerRow):
+            return held.holding[0].task_id if held.holding else None
+        return held.task_id if held else None
+
+    def describe(self) -> str:
+        """Full ids."""
+        held = self.table.record
+        if isinstance(held, Lease):
+            return fmt.printable(f"task {held.task_id}  run {held.run_id}")
+        if held is None:
+            return ""
+        gone = "  its process is gone" if held.presence == "gone" else ""
+        return fmt.printable(f"worker {held.worker_id}{gone}")
+
+
+def _missed(worker: WorkerRow) -> bool:
+    return worker.presence == "gone" and worker.leases > 0
+
+
+def _caption(snapshot: Snapshot) -> Text:
+    workers = snapshot.workers
+    by = {presence: sum(worker.presence == presence for worker in workers) for presence in cells.PRESENCE}
+    text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
+    text.append(fmt.plural(len(workers), "worker"), "bold")
+    for presence, count in by.items():
+        if count:
+            text.append(f"   {count} {presence}", cells.PRESENCE[presence][1])
+    rate = sum(worker.per_minute for worker in workers)
+    text.append(f"   {fmt.plural(sum(worker.leases for worker in workers), 'lease')}", "blue")
+    text.append(f"   {fmt.rate(rate)} a minute", "bright_black")
+    if any(worker.sampled for worker in workers):
+        text.append("   the newest settled runs only", "yellow")
+    return text
+
+
+def _worker_cells(worker: WorkerRow, now: datetime) -> tuple[Cell, ...]:
+    about = "≥" if worker.sampled else ""
+    return (
+        cell(fmt.printable(worker.worker_id), "bold"),
+        cells.presence(worker.presence),
+        cell(str(worker.leases), "blue" if worker.leases else "bright_black"),
+        EMPTY,
+        cell(fmt.rate(worker.per_minute), "" if worker.per_minute else "bright_black"),
+        cell(f"{about}{fmt.compact(worker.completed)}", "green" if worker.completed else "bright_black"),
+        cell(f"{about}{fmt.compact(worker.failed)}", "red" if worker.failed else "bright_black"),
+        cell(fmt.ago(worker.last_seen, now), "bright_black"),
+    )
+
+
+def _lease_cells(lease: Lease, now: datetime) -> tuple[Cell, ...]:
+    return (
+        (
+            ("  ● ", "blue"),
+            (fmt.printable(lease.name), ""),
+            (f" {fmt.short_id(lease.task_id)}", "bright_black"),
+        ),
+        EMPTY,
+        EMPTY,
+        cells.lease_countdown(lease.expires_at, now),
+        EMPTY,
+        EMPTY,
+        EMPTY,
+        cell(fmt.ago(lease.started_at, now)),
+    )
