@@ -115,7 +115,7 @@ def several(value: Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def names(value: str | Iterable[str] | None, what: str) -> tuple[str, ...] | None:
-    """Check one name or several; None for no restriction.
+    """Check one name or several, each of which is returned once; None for no restriction.
 
     Raises:
         InvalidValue: One of them is no name, or there is none.
@@ -125,7 +125,7 @@ def names(value: str | Iterable[str] | None, what: str) -> tuple[str, ...] | Non
     found = (name(value, what),) if isinstance(value, str) else several(value, what)
     if not found:
         raise InvalidValue(f"{what} must name at least one; pass None for all")
-    return found
+    return tuple(dict.fromkeys(found))
 
 
 def functions(value: Mapping[str, object], what: str) -> None:

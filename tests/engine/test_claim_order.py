@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import ManualClock, claim, plain, rows, started
+from conftest import ManualClock, claim, plain, rows, started, wait_until
 from dura import DurableEngine, InvalidValue
 
 
@@ -207,6 +208,19 @@ def test_a_drained_store_is_found_empty_while_another_writer_holds_the_lock(path
         other.execute("ROLLBACK")
     engine.complete_run(run_id=task.run_id)
     engine.close()
+
+
+def test_workers_that_name_a_queue_twice_and_ask_at_once_get_different_runs(
+    engine: DurableEngine, path: Path
+) -> None:
+    for number in range(3):
+        spawn(engine, number, queue="bank")
+    with plain(path) as other, ThreadPoolExecutor(3) as threads:
+        other.execute("BEGIN IMMEDIATE")
+        asked = [threads.submit(claim, engine, queue=["bank", "bank"]) for _ in range(3)]
+        wait_until(lambda: len(engine.database._door._line) == 3)
+        other.execute("ROLLBACK")
+        assert sorted(task.result().params for task in asked) == [0, 1, 2]
 
 
 def test_idle_claims_write_nothing(engine: DurableEngine, path: Path) -> None:

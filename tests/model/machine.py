@@ -13,18 +13,18 @@ from hypothesis.stateful import initialize, invariant
 
 from model import laws
 from model.choices import EVENTS, SPAWNS, TICKS, moments
+from model.crowd_moves import CrowdMoves
 from model.outside_moves import MemoryMoves, OutsideMoves
 from model.reading import read
 from model.rows import SLEEP, Store
 from model.shown import check_reads, check_views
 from model.side_by_side import move
 from model.step_moves import StepMoves
-from model.task_moves import TaskMoves
 
 RELEASE_1_3_0: Final = Path(__file__).parents[1] / "fixtures" / "store-1.3.0.db"
 
 
-class Machine(TaskMoves, StepMoves, OutsideMoves, MemoryMoves):
+class Machine(CrowdMoves, StepMoves, OutsideMoves, MemoryMoves):
     """A store from its first day, or from its upgrade, to its last task."""
 
     @initialize(old=st.sampled_from((False,) * 7 + (True,)), wanted=st.lists(SPAWNS, max_size=5))

@@ -62,7 +62,7 @@ class TaskMoves(SideBySide):
 
     def due(self, wanted: dict[str, Any]) -> tuple[bool, list[tuple[Run, str, int]]]:
         """Whether a claim must look after what is due, and that."""
-        pending = tasks.best(self.store, *_terms(wanted))
+        pending = tasks.best(self.store, *terms(wanted))
         last = self.looked.get(self.door)
         must = pending is None or last is None or not last <= self.now < last + _WITHIN
         self.looked[self.door] = self.now
@@ -77,7 +77,7 @@ class TaskMoves(SideBySide):
             run, *was = overdue[0]
             found = self.asked("SELECT state, claim_token FROM runs WHERE run_id = ?", run.run_id)
             look = list(found) != was
-        queues, ceiling = _terms(wanted)
+        queues, ceiling = terms(wanted)
         lease = wanted["timeout_secs"]
         return tasks.claim(
             self.store, self.now, worker="w", lease=lease, queues=queues, ceiling=ceiling, look=look
@@ -88,10 +88,7 @@ class TaskMoves(SideBySide):
         if got is None or expected is None:
             return
         task, run = expected
-        assert got == ClaimedTask(
-            run_id=run.run_id, task_id=task.task_id, attempt=run.attempt, name=task.name, params=json.loads(task.params),
-            claim_token=run.token, queue=task.queue, reclaims=run.reclaims, deferrals=run.deferrals,
-        )  # fmt: skip
+        assert got == as_returned(task, run)
         assert all(
             (got.run_id, got.claim_token) != (claim.run_id, claim.claim_token) for claim in self.claims
         )
@@ -156,6 +153,14 @@ def _raise(error: type[EngineError]) -> None:
     raise error
 
 
-def _terms(wanted: dict[str, Any]) -> tuple[tuple[str, ...] | None, int | None]:
+def terms(wanted: dict[str, Any]) -> tuple[tuple[str, ...] | None, int | None]:
     queue = wanted.get("queue")
     return (queue,) if isinstance(queue, str) else queue and tuple(queue), wanted.get("max_priority")
+
+
+def as_returned(task: Task, run: Run) -> ClaimedTask:
+    """The run as a claim hands it out."""
+    return ClaimedTask(
+        run_id=run.run_id, task_id=task.task_id, attempt=run.attempt, name=task.name, params=json.loads(task.params),
+        claim_token=run.token, queue=task.queue, reclaims=run.reclaims, deferrals=run.deferrals,
+    )  # fmt: skip
