@@ -33,6 +33,7 @@ VIEW_KEYS: Final = (
     ViewKey("approvals", "8", "Approvals", "Appr", "waits to be answered, soonest timeout first"),
     ViewKey("workers", "9", "Workers", "Work", "who is there, what each holds, and how fast"),
     ViewKey("queues", "0", "Queues", "Queue", "depth, oldest due, rates, time to drain"),
+    ViewKey("audit", "a", "Audit", "Audit", "who did what to which task, when and why"),
 )
 """The views in the order of their keys."""
 

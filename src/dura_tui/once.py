@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dura.records import Snapshot, TaskQuery, Want
+from dura.records import AuditQuery, Snapshot, TaskQuery, Want
 from dura.states import State
 from dura_tui import format as fmt
 from dura_tui.throughput import failures, rate
@@ -44,6 +44,7 @@ WANT: Final = Want(
     throughput=True,
     tasks=TaskQuery(limit=_ROWS),
     namespaces=True,
+    audit_query=AuditQuery(limit=_ROWS),
 )
 """What is printed: at most 20 rows of each list."""
 
@@ -195,6 +196,21 @@ def print_tables(snapshot: Snapshot, console: Console) -> None:
                 cell(fmt.ago(worker.last_seen, now)),
             )
             for worker in snapshot.workers
+        ],
+    )
+    _table(
+        console,
+        "Audit",
+        ("AT (UTC)", "ACTION", "TARGET", "ACTOR", "REASON"),
+        [
+            (
+                cell(fmt.at(entry.at, now)),
+                cell(fmt.printable(entry.action)),
+                cell(of(entry.target) if entry.task_id else fmt.printable(entry.target)),
+                cell(fmt.printable(entry.actor)),
+                cell(fmt.printable(entry.reason or "")),
+            )
+            for entry in (snapshot.audit_page.entries if snapshot.audit_page else ())
         ],
     )
 

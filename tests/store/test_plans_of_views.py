@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ManualClock, started
 from dura import DurableEngine, WorkflowSuspended
-from dura.records import FailureKey, TaskQuery, Want
+from dura.records import AuditQuery, FailureKey, TaskQuery, Want
 from dura.store.reading import Reader, Source
 from dura.store.views.find import find_tasks
 from dura.store.views.look import Look, Values
@@ -44,6 +44,7 @@ OVERVIEW = Want(
     namespaces=True,
     namespace="poller",
     audit=5,
+    audit_query=AuditQuery(actor="ann"),
 )
 
 COMMON_LISTS = (

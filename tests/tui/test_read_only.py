@@ -17,6 +17,7 @@ from tui.harness import Screen, Shop, fill, go_to, monitor, running, says, table
 
 @pytest.fixture
 def shop(engine: DurableEngine) -> Shop:
+    engine.emit_event(event_name="noted", actor="ann@web1")
     return fill(engine)
 
 

@@ -273,6 +273,7 @@ async def test_refresh_reads_at_once_even_while_paused(
 async def test_every_view_and_dialog_works_at_any_size(
     size: tuple[int, int], path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
 ) -> None:
+    engine.emit_event(event_name="noted", actor="ann@web1")
     async with running(path, clock, size=size) as pilot:
         opened = {"1": "?v", "2": "x", "3": "c", "5": "e", "7": "R", "8": "e"}
         for number in (view.key for view in VIEW_KEYS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dura.records.alike import FailedTasks, FailureGroup, FailureGroups, FailureKey, SeenTask
+from dura.records.audit import AuditPage, AuditQuery, AuditRow
 from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
 from dura.records.look import Snapshot, TaskPage, TaskQuery, Want
 from dura.records.rows import (
@@ -29,6 +30,9 @@ from dura.records.rows import (
 __all__ = [
     "Approval",
     "AttemptRow",
+    "AuditPage",
+    "AuditQuery",
+    "AuditRow",
     "AwaitedEvent",
     "CheckpointRow",
     "ClaimedTask",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dura.records.alike import FailedTasks, FailureGroups, FailureKey
+from dura.records.audit import AuditPage, AuditQuery
 from dura.records.calls import FailureInfo
 from dura.records.rows import (
     Approval,
@@ -91,6 +92,7 @@ class Want:
     state_key: str | None = None
     """Only this key of the namespace, its value in full."""
     audit: int = 0
+    audit_query: AuditQuery | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,6 +136,7 @@ class Snapshot:
     namespaces: tuple[NamespaceRow, ...] = ()
     state: tuple[StateRow, ...] = ()
     audit: tuple[StateRow, ...] = ()
+    audit_page: AuditPage | None = None
     truncated: tuple[str, ...] = ()
     """The parts, by field name, that ran out of their time and hold less than there is."""
     read_seconds: float = field(default=0.0, compare=False)

@@ -6,6 +6,7 @@ from dura.records import Snapshot
 from dura_tui import format as fmt
 from dura_tui.keys import VIEW_KEYS
 from dura_tui.screens.approvals import ApprovalsView
+from dura_tui.screens.audit import AuditView
 from dura_tui.screens.events import EventsView
 from dura_tui.screens.failures import FailuresView
 from dura_tui.screens.leases import LeasesView
@@ -35,6 +36,7 @@ def make_views() -> dict[str, View]:
         ApprovalsView(id="approvals"),
         WorkersView(id="workers"),
         QueuesView(id="queues"),
+        AuditView(id="audit"),
     )
     return {view.id or "": view for view in views}
 

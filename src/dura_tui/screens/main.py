@@ -231,8 +231,7 @@ class MainScreen(Screen[None]):
 
     def action_page(self, step: int) -> None:
         """Turn the page."""
-        if isinstance(self.view, TasksView):
-            self.view.turn_page(step)
+        self.view.turn_page(step)
 
     @on(View.WantChanged)
     def _want_changed(self) -> None:
@@ -283,8 +282,7 @@ class MainScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the id under the cursor, or the event's name."""
-        target = self.view.target()
-        text = (target.task_id or target.event_name) if target else None
+        text = self.view.copied()
         if text:
             self.post_message(CopyAsked(text, text))
 

@@ -107,6 +107,14 @@ class View(Vertical):
         """Open the view's filter; whether it has one."""
         return False
 
+    def turn_page(self, step: int) -> None:
+        """The next page of the list, or the one before, where it has pages."""
+
+    def copied(self) -> str | None:
+        """What `y` copies: by default the task's id, or the event's name."""
+        target = self.target()
+        return (target.task_id or target.event_name) if target else None
+
     def toggle(self) -> None:
         """Show the same another way, where there is one."""
 

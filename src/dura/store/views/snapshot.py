@@ -5,6 +5,7 @@ from __future__ import annotations
 from dura.records import Snapshot, StateRow, StoreFile, Want
 from dura.store.reading import Source
 from dura.store.views.approvals import approvals, template
+from dura.store.views.audited import audit_page
 from dura.store.views.counts import counts, oldest_due, ready
 from dura.store.views.failuregroups import failed_tasks, failure_groups
 from dura.store.views.failures import failures
@@ -75,6 +76,8 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
             state = one_key(look, want.namespace, want.state_key)
     with look.part("audit"):
         entries = audit(look, want.audit) if want.audit else ()
+    with look.part("audit_page"):
+        audited = audit_page(look, want.audit_query) if want.audit_query is not None else None
     return Snapshot(
         taken_at=look.moment,
         file=StoreFile(
@@ -105,5 +108,6 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         namespaces=spaces,
         state=state,
         audit=entries,
+        audit_page=audited,
         truncated=tuple(look.truncated),
     )

@@ -1,0 +1,190 @@
+"""Audit: who did what to which task or event, when and why; the latest first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from dura.records import AuditPage, AuditQuery, AuditRow, Want
+from dura_tui import filter as filters
+from dura_tui import format as fmt
+from dura_tui.screens.view import Hint, ListView, View
+from dura_tui.widgets.bars import Line
+from dura_tui.widgets.cells import Cell, cell
+from dura_tui.widgets.filter_line import FilterLine
+from dura_tui.widgets.live_table import Column, LiveTable, Row
+from dura_tui.widgets.text_view import json_view
+
+PAGE: Final = 200
+
+_STYLES: Final = {"emit": "cyan", "requeue": "yellow", "cancel": "red", "wake": "magenta", "extend": "blue"}
+
+
+class AuditView(ListView[AuditRow]):
+    """What operators did."""
+
+    ABOUT: ClassVar[tuple[str, ...]] = (
+        "What operators did, from this monitor, from the command line or through the engine with an actor; written in",
+        "the transaction of the action itself. BECAME is the state before and after, or an event's payload.",
+        "/  actor:ann action:requeue target:01a2, and any other words: a part of the reason, of before and after",
+        "enter  the task, or the entry of an event in full    n b  older entries, newer ones",
+    )
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Begin with the latest."""
+        table = LiveTable[AuditRow](
+            (
+                Column("AT (UTC)", 11),
+                Column("ACTION", 8),
+                Column("TARGET"),
+                Column("BECAME", at=100),
+                Column("ACTOR", 18, at=60),
+                Column("REASON", at=70),
+            ),
+            empty="No operator has acted on this store.",
+        )
+        super().__init__(table, id=id)
+        self._caption = Line(id="caption")
+        self._filter = FilterLine(placeholder="actor:ann action:requeue target:01a2, or part of a reason")
+        self.query_now = AuditQuery(limit=PAGE)
+        self._before: list[str | None] = []
+        self._error = ""
+
+    def compose(self) -> ComposeResult:
+        """The caption, the table, the filter line."""
+        yield self._caption
+        yield self.table
+        yield self._filter
+
+    def want(self) -> Want:
+        """The page."""
+        return Want(audit_query=self.query_now)
+
+    def draw(self, now: datetime) -> None:
+        """Draw the page."""
+        page = self.snapshot.audit_page if self.snapshot else None
+        if page is None or page.query != self.query_now:
+            return
+        self.table.show_rows([Row(entry.key, _cells(entry, now), entry) for entry in page.entries], now)
+        self._caption.put(self._caption_text(page))
+
+    def _caption_text(self, page: AuditPage) -> Text:
+        text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
+        if self._error:
+            text.append(f"✗ {self._error}", "red")
+            return text
+        first = len(self._before) * PAGE + 1
+        more = " and older ones" if page.next_page else ""
+        span = (
+            f"{fmt.number(first)} to {fmt.number(first + len(page.entries) - 1)}" if page.entries else "none"
+        )
+        text.append(f"{span}{more}", "bold")
+        line = filters.audit_line(self.query_now)
+        text.append("   filter ", "bright_black")
+        text.append(fmt.printable(line) if line else "none", "cyan" if line else "")
+        return text
+
+    # --- the operator ------------------------------------------------------------------------------------------------
+
+    def task_id(self) -> str | None:
+        """The task that was acted upon."""
+        entry = self.table.record
+        return entry.task_id if entry else None
+
+    def copied(self) -> str | None:
+        """The target."""
+        entry = self.table.record
+        return entry.target if entry else None
+
+    def open(self) -> None:
+        """From an action on a task to the task; of an event, the entry in full."""
+        entry = self.table.record
+        if entry is not None and entry.task_id is None:
+            title = fmt.printable(f"{entry.action} {entry.target}")
+            self.post_message(View.ReadValue(title, json_view(entry.value), entry.value))
+        else:
+            super().open()
+
+    def describe(self) -> str:
+        """The entry in full."""
+        entry = self.table.record
+        return f"{entry.at:%Y-%m-%d %H:%M:%S} {fmt.audit(entry.value)}" if entry and entry.at else ""
+
+    def hints(self) -> list[Hint]:
+        """Filter and pages."""
+        page = self.snapshot.audit_page if self.snapshot else None
+        older = [("n", "older", "screen.page(1)")] if page and page.next_page else []
+        newer = [("b", "newer", "screen.page(-1)")] if self._before else []
+        return [*super().hints(), ("/", "filter", "screen.filter"), *older, *newer]
+
+    def _ask(self, query: AuditQuery) -> None:
+        self.query_now, self._error = query, ""
+        self.table.reset()
+        self.post_message(View.WantChanged())
+
+    def turn_page(self, step: int) -> None:
+        """Older entries, or newer ones."""
+        page = self.snapshot.audit_page if self.snapshot else None
+        if step > 0 and page is not None and page.next_page and page.query == self.query_now:
+            self._before.append(self.query_now.after)
+            self._ask(replace(self.query_now, after=page.next_page))
+        elif step < 0 and self._before:
+            self._ask(replace(self.query_now, after=self._before.pop()))
+
+    def edit_filter(self) -> bool:
+        """Open the filter line."""
+        self._filter.edit(filters.audit_line(self.query_now))
+        return True
+
+    def back(self) -> bool:
+        """Show all entries again; whether there was a filter."""
+        had = filters.audit_line(self.query_now) != ""
+        if had:
+            self._before = []
+            self._ask(AuditQuery(limit=PAGE))
+        return had
+
+    @on(FilterLine.Left)
+    def _leave_filter(self) -> None:
+        self._error = ""
+        self.table.focus()
+        self.draw_again()
+
+    @on(Input.Submitted)
+    def _apply(self, event: Input.Submitted) -> None:
+        event.stop()
+        try:
+            query = filters.parse_audit(event.value, PAGE)
+        except ValueError as error:
+            self._error = fmt.printable(str(error))
+            self.draw_again()
+            return
+        self._filter.action_leave()
+        self._before = []
+        self._ask(query)
+
+
+def _cells(entry: AuditRow, now: datetime) -> tuple[Cell, ...]:
+    target = fmt.printable(entry.target)
+    if entry.task_id is not None:
+        target = f"task {fmt.short_id(entry.target)}"
+    return (
+        cell(fmt.at(entry.at, now), "bright_black"),
+        cell(fmt.printable(entry.action), _STYLES.get(entry.action, "")),
+        cell(target),
+        _became(entry),
+        cell(fmt.printable(entry.actor)),
+        cell(fmt.printable(entry.reason or ""), "bright_black"),
+    )
+
+
+def _became(entry: AuditRow) -> Cell:
+    if entry.before is None:
+        return cell(fmt.printable(entry.after or ""), "bright_black")
+    return cell(fmt.printable(f"{entry.before} → {entry.after}"))
