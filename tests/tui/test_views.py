@@ -211,7 +211,7 @@ async def test_state_shows_namespaces_keys_and_values(
     engine.set_state(namespace="polls", key="[b]last[/b]", value=["x"] * 40)
     async with running(path, clock) as pilot:
         await pilot.press("6")
-        await says(pilot, "feeds", "polls", "dura.counts", "cursor", '{"page": 12}')
+        await says(pilot, "feeds", "polls", "▾ dura.", "counts", "cursor", '{"page": 12}')
         await pilot.press("j")
         await says(pilot, "[b]last[/b]")
         await pilot.press("enter", "enter")

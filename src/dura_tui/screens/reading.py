@@ -6,15 +6,18 @@ from itertools import groupby
 from typing import ClassVar
 
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
+from dura_tui import format as fmt
 from dura_tui.keys import KEYS, MOVING
 from dura_tui.messages import CopyAsked
 from dura_tui.screens.dialog import Dialog
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import Cell, cell
+from dura_tui.widgets.filter_line import FilterLine
 from dura_tui.widgets.text_view import TextView
 
 
@@ -24,6 +27,9 @@ class ReadingDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,enter,backspace", "leave", show=False),
         Binding("y", "copy", show=False),
+        Binding("slash", "search", show=False),
+        Binding("n", "found(1)", show=False),
+        Binding("N", "found(-1)", show=False),
     ]
 
     def __init__(self, title: str, lines: list[Cell], source: str = "") -> None:
@@ -32,6 +38,10 @@ class ReadingDialog(Dialog[None]):
         self._title = title
         self._lines = lines
         self._source = source
+        self._view = TextView()
+        self._line = FilterLine(placeholder="any part of the text", id="search")
+        self._foot = Static(classes="foot")
+        self._part = ""
 
     def box_title(self) -> Text:
         """What is being read."""
@@ -39,15 +49,45 @@ class ReadingDialog(Dialog[None]):
 
     def body(self) -> ComposeResult:
         """The lines, and how to leave."""
-        yield TextView()
-        copy = " · y copies it" if self._source else ""
-        yield Static(f"esc closes · j k ^d ^u scroll{copy}", classes="foot")
+        yield self._view
+        yield self._line
+        yield self._foot
 
     def on_mount(self) -> None:
         """Fill in."""
-        view = self.query_one(TextView)
-        view.show_lines(self._lines)
-        view.focus()
+        self._view.show_lines(self._lines)
+        self._view.focus()
+        self._say()
+
+    def _say(self) -> None:
+        at, count = self._view.place
+        if self._part:
+            found = f"line {at} of {count} with" if count else "nothing has"
+            text = f"{found} {fmt.clip(fmt.printable(self._part), 30)} · n N moves · esc closes"
+        else:
+            text = f"esc closes · j k ^d ^u scroll · / search{' · y copies it' if self._source else ''}"
+        self._foot.update(Text(text))
+
+    def action_search(self) -> None:
+        """Type what to look for."""
+        self._line.edit(self._part)
+
+    def action_found(self, step: int) -> None:
+        """Go to the next line with a match, or the one before."""
+        self._view.next_found(step)
+        self._say()
+
+    @on(Input.Submitted)
+    def _search(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._part = event.value
+        self._line.action_leave()
+        self._view.search(self._part)
+        self._say()
+
+    @on(FilterLine.Left)
+    def _leave_search(self) -> None:
+        self._view.focus()
 
     def action_copy(self) -> None:
         """Copy what is stored."""

@@ -1,4 +1,4 @@
-"""State: the key-value memory by namespace, each value in full."""
+"""State: the key-value memory, namespaces as a tree, each value in full, what changes marked."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import DataTable
 
-from dura.records import NamespaceRow, StateRow, Want
+from dura.records import StateRow, Want
 from dura_tui import format as fmt
+from dura_tui.branches import Branch, branches
+from dura_tui.changes import Change, Watched
 from dura_tui.screens.view import Hint, View
 from dura_tui.widgets.cells import cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 from dura_tui.widgets.text_view import TextView, json_view
 
-_OWN: Final = "dura."
-"""Namespaces of the engine itself; they come last."""
 _AUDIT: Final = "dura.audit"
 _AUDIT_ROWS: Final = 500
+_BEFORE_CELLS: Final = 60
 
 
 class StateView(View):
@@ -28,14 +29,18 @@ class StateView(View):
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "The key-value memory. Namespaces that begin with dura. are the engine's own and come last.",
-        "enter  from a namespace to its keys, from a key to its value",
+        "enter  from a namespace to its keys, from a key to its value; folds a branch of namespaces, and unfolds it",
+        "Δ marks a value that has changed within the last 30 seconds while it was shown; the status line says what it was.",
     )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with the first namespace."""
         super().__init__(id=id)
         self._namespace: str | None = None
-        self.namespaces = LiveTable[NamespaceRow](
+        self._folded: set[str] = set()
+        self._watched = Watched()
+        self._drawn_at: datetime | None = None
+        self.namespaces = LiveTable[Branch](
             (Column("NAMESPACE"), Column("KEYS", 5, right=True)),
             empty="Nothing remembered.",
             id="state-namespaces",
@@ -73,15 +78,17 @@ class StateView(View):
         """Draw both tables; choose the first namespace if none is chosen."""
         if self.snapshot is None:
             return
-        namespaces = sorted(
-            self.snapshot.namespaces, key=lambda row: (row.namespace.startswith(_OWN), row.namespace)
-        )
-        self.namespaces.show_rows([_namespace_row(row) for row in namespaces], now)
-        if self._namespace is None and namespaces:
-            self._choose(namespaces[0].namespace)
+        self._drawn_at = now
+        tree = branches(self.snapshot.namespaces, self._folded)
+        self.namespaces.show_rows([_branch_row(branch) for branch in tree], now)
+        first = next((branch.path for branch in tree if branch.row), None)
+        if self._namespace is None and first is not None:
+            self._choose(first)
         entries = self.snapshot.audit if self._namespace == _AUDIT else self.snapshot.state
-        rows = [_key_row(row, now) for row in entries if row.namespace == self._namespace]
-        self.keys.show_rows(rows, now)
+        shown = [row for row in entries if row.namespace == self._namespace]
+        if shown or self.snapshot.namespaces:
+            self._watched.look(shown, now)
+        self.keys.show_rows([_key_row(row, self._watched.change(row, now), now) for row in shown], now)
         self._preview()
 
     def _choose(self, namespace: str) -> None:
@@ -97,6 +104,9 @@ class StateView(View):
     def hints(self) -> list[Hint]:
         """Moving between the two tables, and the value."""
         if self.namespaces.has_focus:
+            branch = self.namespaces.record
+            if branch is not None and branch.row is None:
+                return [("enter", "unfold" if branch.folded else "fold", "screen.open")]
             return [("enter", "keys", "screen.open")]
         return [("enter", "value", "screen.open"), ("tab", "namespaces", "screen.focus_next")]
 
@@ -106,15 +116,22 @@ class StateView(View):
         if self.namespaces.has_focus or row is None:
             chosen = self.namespaces.record
             more = " or more" if chosen and chosen.capped else ""
-            return (
-                fmt.printable(f"{chosen.namespace}: {fmt.plural(chosen.keys, 'key')}{more}") if chosen else ""
-            )
+            return fmt.printable(f"{chosen.path}: {fmt.plural(chosen.keys, 'key')}{more}") if chosen else ""
+        change = self._watched.change(row, self._drawn_at) if self._drawn_at else None
+        if change is not None:
+            before = fmt.clip(fmt.json_line(change.before), _BEFORE_CELLS)
+            return fmt.printable(f"{row.key}  Δ was ") + before
         return fmt.printable(f"{row.namespace} / {row.key}  {row.updated_at:%Y-%m-%d %H:%M:%S} UTC")
 
     def open(self) -> None:
         """From a namespace to its keys, from a key to its value."""
         if self.namespaces.has_focus:
-            self.keys.focus()
+            branch = self.namespaces.record
+            if branch is not None and branch.row is None:
+                self._folded ^= {branch.path}
+                self.draw_again()
+            else:
+                self.keys.focus()
             return
         row = self.keys.record
         if row is not None:
@@ -136,8 +153,9 @@ class StateView(View):
     @on(DataTable.RowHighlighted, "#state-namespaces")
     def _namespace_changed(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
-        if chosen := self.namespaces.record:
-            self._choose(chosen.namespace)
+        chosen = self.namespaces.record
+        if chosen is not None and chosen.row is not None:
+            self._choose(chosen.path)
         self.post_message(View.CursorMoved())
 
     @on(DataTable.RowHighlighted, "#state-keys")
@@ -147,20 +165,25 @@ class StateView(View):
         self.post_message(View.CursorMoved())
 
 
-def _namespace_row(row: NamespaceRow) -> Row[NamespaceRow]:
-    own = row.namespace.startswith(_OWN)
-    keys = f"{fmt.compact(row.keys)}{'+' if row.capped else ''}"
+def _branch_row(branch: Branch) -> Row[Branch]:
+    sign = "" if branch.row else "▸ " if branch.folded else "▾ "
+    style = "bright_black" if branch.own else "" if branch.row else "cyan"
+    keys = f"{fmt.compact(branch.keys)}{'+' if branch.capped else ''}"
+    label = "  " * branch.depth + sign + fmt.printable(branch.label)
     return Row(
-        row.namespace, (cell(fmt.printable(row.namespace), "bright_black" if own else ""), cell(keys)), row
+        f"{'namespace' if branch.row else 'branch'}\0{branch.path}",
+        (cell(label, style), cell(keys, "" if branch.row else "bright_black")),
+        branch,
     )
 
 
-def _key_row(row: StateRow, now: datetime) -> Row[StateRow]:
+def _key_row(row: StateRow, change: Change | None, now: datetime) -> Row[StateRow]:
+    value = fmt.audit(row.value) if row.namespace == _AUDIT else fmt.json_line(row.value)
     return Row(
         row.key,
         (
             cell(fmt.printable(row.key), "bold"),
-            cell(fmt.audit(row.value) if row.namespace == _AUDIT else fmt.json_line(row.value)),
+            (("Δ ", "bold yellow"), (value, "yellow")) if change else cell(value),
             cell(fmt.stored_size(row.value), "bright_black"),
             cell(fmt.ago(row.updated_at, now), "bright_black"),
         ),

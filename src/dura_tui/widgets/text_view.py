@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
@@ -21,6 +22,9 @@ MOST_CHARACTERS: Final = 400_000
 
 _NEAR: Final = 0.7
 """A line is broken after a space that lies beyond this share of it."""
+
+_FOUND: Final = "reverse"
+"""The style that marks what was searched for; nothing else here has it."""
 
 _TOKEN: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b')
 
@@ -59,6 +63,25 @@ def failure_view(reason: str) -> list[Cell]:
     """A failure reason as lines: what failed in red, the traceback quiet, its last frames readable."""
     first, *rest = fmt.failure_lines(reason)
     return [cell(first, "bold red"), *(cell(line, "") for line in rest)]
+
+
+def marked(line: Cell, part: str) -> Cell:
+    """The line with each place where the part is found, in any case, reversed."""
+    text = "".join(piece for piece, _ in line)
+    found = [match.span() for match in re.finditer(re.escape(part), text, re.IGNORECASE)]
+    if not found:
+        return line
+    edges = sorted({0, len(text), *(edge for span in found for edge in span)})
+    pieces: list[tuple[str, str]] = []
+    start = 0
+    for piece, style in line:
+        end = start + len(piece)
+        cuts = [start, *(edge for edge in edges if start < edge < end), end]
+        for left, right in pairwise(cuts):
+            inside = any(first <= left and right <= last for first, last in found)
+            pieces.append((text[left:right], f"{style} {_FOUND}".strip() if inside else style))
+        start = end
+    return tuple(pieces)
 
 
 def wrap(line: Cell, width: int) -> list[Cell]:
@@ -109,6 +132,34 @@ class TextView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._lines: list[Cell] = []
         self._wrapped: list[Cell] = []
+        self._part = ""
+        self._found: list[int] = []
+        """The wrapped lines that hold a match."""
+        self._at = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """At which of the lines with a match the search stands, from 1, and how many there are; (0, 0) without one."""
+        return (self._at + 1 if self._found else 0), len(self._found)
+
+    def search(self, part: str) -> None:
+        """Mark a text wherever it is, in any case, and go to the first place from here on; empty text ends the search."""
+        self._part = part
+        self._wrap()
+        here = int(self.scroll_y)
+        self._at = next((place for place, line in enumerate(self._found) if line >= here), 0)
+        self._show_found()
+
+    def next_found(self, step: int) -> None:
+        """Go to the next line with a match, or the one before."""
+        if self._found:
+            self._at = (self._at + step) % len(self._found)
+            self._show_found()
+
+    def _show_found(self) -> None:
+        if self._found:
+            height = max(self.scrollable_content_region.height, 1)
+            self.scroll_to(y=max(self._found[self._at] - height // 3, 0), animate=False)
 
     @property
     def text(self) -> str:
@@ -125,7 +176,11 @@ class TextView(ScrollView, can_focus=True):
 
     def _wrap(self) -> None:
         width = max(self.scrollable_content_region.width, 10)
-        self._wrapped = [part for line in self._lines for part in wrap(line, width)]
+        lines = [marked(line, self._part) for line in self._lines] if self._part else self._lines
+        self._wrapped = [part for line in lines for part in wrap(line, width)]
+        self._found = [
+            place for place, line in enumerate(self._wrapped) if any(_FOUND in style for _, style in line)
+        ]
         self.virtual_size = Size(width, len(self._wrapped))
         self.refresh()
 
