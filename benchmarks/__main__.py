@@ -14,7 +14,7 @@ from benchmarks.publishing import publish
 from benchmarks.report import report
 from benchmarks.results import Results, load_results
 from benchmarks.rows import ROWS, SCALES
-from benchmarks.running import Cell, Runner, Turn, turns
+from benchmarks.running import Cell, Runner, Turn, heats, turns
 from benchmarks.systems import ALL
 
 
@@ -44,9 +44,10 @@ def _measure(options: argparse.Namespace) -> Results:
         results = Results(machine.facts(runner.folder), load=[machine.load()])
         if options.into is not None and options.into.exists():
             results = load_results(options.into)
-        for turn, following in itertools.zip_longest(order, order[1:]):
-            cells.append(_run(runner, turn, progress, options))
-            if not options.keep_stores and (following is None or turn.row.stores != following.row.stores):
+        groups = heats(order, options.scale)
+        for heat, following in itertools.zip_longest(groups, groups[1:]):
+            cells += runner.run(heat)
+            if not options.keep_stores and (not following or heat[0].row.stores != following[0].row.stores):
                 runner.prepared.drop_large()
     results.replace(rows, cells)
     results.load[1:] = [machine.load()]
@@ -62,7 +63,7 @@ def _prepare(options: argparse.Namespace) -> int:
     order = [turn for turn in _order(options) if turn.round == 0]
     with Progress(sum(turn.expected(options.scale) for turn in order)) as progress:
         runner = _runner(options, progress)
-        cells = [_run(runner, turn, progress, options) for turn in order]
+        cells = [cell for heat in heats(order, options.scale) for cell in runner.run(heat, prepare=True)]
     _tell_size(runner)
     return 1 if any(cell.failed for cell in cells) else 0
 
@@ -75,20 +76,13 @@ def _order(options: argparse.Namespace) -> list[Turn]:
 
 def _runner(options: argparse.Namespace, progress: Progress) -> Runner:
     cache: Path = options.cache
-    runner = Runner(cache, Environments(cache, options.python), options.scale, progress.built)
+    runner = Runner(cache, Environments(cache, options.python), options.scale, progress)
     if machine.in_memory(runner.folder):
         print(
             f"{runner.folder} is in memory: commits cost nothing there, so these numbers say little",
             file=sys.stderr,
         )
     return runner
-
-
-def _run(runner: Runner, turn: Turn, progress: Progress, options: argparse.Namespace) -> Cell:
-    progress.begin(turn.row.title, turn.system.title, turn.expected(options.scale))
-    cell = runner.run(turn, prepare=options.prepare)
-    progress.end(f"{turn.row.id}, {turn.system.title}: {cell.failed}" if cell.failed else None)
-    return cell
 
 
 def _tell_size(runner: Runner) -> None:

@@ -22,7 +22,7 @@ from benchmarks.publishing import ABLATION, put
 from benchmarks.report import half, machine_table, table
 from benchmarks.results import Results, load_results
 from benchmarks.rows import ROWS, Row
-from benchmarks.running import Cell, Runner, Turn, turns
+from benchmarks.running import Cell, Runner, Turn, heats, turns
 from benchmarks.systems import OURS, System
 
 _ROUNDS: Final = 7
@@ -65,17 +65,12 @@ def _measure(options: argparse.Namespace) -> Results:
         )
     cells: list[Cell] = []
     with Progress(sum(turn.expected(options.scale) for turn in order)) as progress:
-        runner = Runner(
-            options.cache, Environments(options.cache, options.python), options.scale, progress.built
-        )
+        runner = Runner(options.cache, Environments(options.cache, options.python), options.scale, progress)
         results = Results(machine.facts(runner.folder), load=[machine.load()])
         if options.into is not None and options.into.exists():
             results = load_results(options.into)
-        for turn in order:
-            progress.begin(turn.row.title, turn.system.title, turn.expected(options.scale))
-            cell = runner.run(turn)
-            cells.append(cell)
-            progress.end(f"{turn.row.id}: {cell.failed}" if cell.failed else None)
+        for heat in heats(order, options.scale):
+            cells += runner.run(heat)
     runner.prepared.drop_large()
     results.replace((pair.id for pair in pairs), cells)
     results.load[1:] = [machine.load()]

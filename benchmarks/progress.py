@@ -23,7 +23,6 @@ class Progress:
     def __init__(self, expected: float) -> None:
         self._expected = expected
         self._done = 0.0
-        self._cell = 0.0
         self._began = time.monotonic()
         self._live = sys.stderr.isatty()
         self._row = self._title = ""
@@ -37,9 +36,8 @@ class Progress:
         if self._live:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def begin(self, row: str, system: str, expected: float) -> None:
-        """Say what is being run now, and how many seconds it should take."""
-        self._cell = expected
+    def begin(self, row: str, system: str) -> None:
+        """Say what is being run now."""
         self._title = f"{row} · {system}"
         if self._live:
             self._draw(self._title)
@@ -52,9 +50,9 @@ class Progress:
         if self._live:
             self._draw(f"{self._title}: store {tasks / of:.0%} of {of:,} tasks")
 
-    def end(self, trouble: str | None) -> None:
-        """Say that it is done, and what went wrong with it."""
-        self._done += self._cell
+    def end(self, expected: float, trouble: str | None) -> None:
+        """Say that it is done, how many seconds it should have taken, and what went wrong with it."""
+        self._done += expected
         if trouble is not None:
             start = "\r\x1b[K" if self._live else ""
             print(f"{start}  {trouble}", file=sys.stderr, flush=True)

@@ -16,6 +16,9 @@ _ROUNDS: Final = {"tiny": 1, "quick": 3, "full": 7, "large": 7}
 BARE_SECONDS: Final = 0.3
 """How long the bare loop lasts, once a round."""
 
+_SLOWLY: Final = ("drain-full-8", "steps-8", "spawn", "latency")
+"""The rows in which, at the quick scale, systems take part that are slow to start."""
+
 _SPARE: Final = 1.5
 """A store is filled with so many times the tasks that a window should take."""
 _MORE: Final = 40
@@ -45,14 +48,27 @@ class Row:
     rounds: dict[str, int] = field(default_factory=dict)
     timed: bool = True
     """Whether the workload lasts for a given time."""
+    together: bool = False
+    """Whether all systems are measured at the same time: for what does next to nothing."""
     windows: float = 1.2
     """How many times that time, about."""
     stores: str = ""
     """Rows that follow each other with the same word here use the same large stores."""
 
     def rounds_at(self, scale: str) -> int:
-        """How often each system is measured."""
+        """How many rounds there are."""
         return self.rounds.get(scale, _ROUNDS[scale])
+
+    def rounds_of(self, system: System, scale: str) -> int:
+        """In how many of them a system takes part. At the quick scale, one that no target names is measured once."""
+        named = {
+            BARE.id,
+            *(target.system for target in self.targets),
+            *(target.peer for target in self.targets),
+        }
+        if scale != "quick" or system.id in named:
+            return self.rounds_at(scale)
+        return 0 if system.starts_slowly and self.id not in _SLOWLY else 1
 
     def options_for(self, system: System, scale: str) -> dict[str, Any]:
         """The workload's options for one system."""
@@ -296,6 +312,7 @@ ROWS: Final = (
         (itself("locks", 0), itself("growth", 0), times("cpu", "dura-1.3.0", 1)),
         sized={"tiny": {"seconds": 0.5}, "quick": {"seconds": 2.0}, "full": {"seconds": 20.0}},
         rounds=_SELDOM,
+        together=True,
     ),
     Row(
         "cleanup",

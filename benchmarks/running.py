@@ -1,22 +1,21 @@
-"""Running one cell of the table, a system's workload, in a process of its own; and all of them, systems taking turns."""
+"""Running the cells of the table, each a system's workload in a process of its own, with the systems taking turns."""
 
 from __future__ import annotations
 
+import itertools
 import json
-import math
-import os
-import shutil
-import signal
-import subprocess
-import tempfile
-import threading
-from collections.abc import Callable
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from benchmarks.environments import ROOT, Environments, Unavailable
+from benchmarks.children import Child, NoAnswer
+from benchmarks.environments import Environments, Unavailable
 from benchmarks.prepared import Prepared
+from benchmarks.progress import Progress
 from benchmarks.rows import BARE_SECONDS, Row
 from benchmarks.systems import ALL, BARE, BY_ID, System
 
@@ -43,7 +42,7 @@ class Cell:
     python: str | None = None
     sqlite: str | None = None
     seconds: float | None = None
-    """How long it took, the filling of the store included."""
+    """How long it took, the preparing of its store not included."""
 
     def as_json(self) -> dict[str, Any]:
         """For the file of results."""
@@ -78,14 +77,21 @@ def turns(rows: tuple[Row, ...], systems: frozenset[str], scale: str, rounds: in
     for row in rows:
         wanted = [system for system in row.systems if system.id in systems]
         for number in range(rounds or row.rounds_at(scale)):
-            taking = [system for system in wanted if rounds or number < _most_rounds(system, scale)]
+            taking = [system for system in wanted if rounds or number < row.rounds_of(system, scale)]
             first = number % len(taking) if taking else 0
             order += [Turn(row, system, number) for system in taking[first:] + taking[:first]]
     return order
 
 
-def _most_rounds(system: System, scale: str) -> float:
-    return system.quick_rounds if system.quick_rounds is not None and scale == "quick" else math.inf
+def heats(order: list[Turn], scale: str) -> list[list[Turn]]:
+    """The cells of each round of a row together; alone where the stores are so large that only one fits into memory."""
+    grouped = itertools.groupby(order, lambda turn: (turn.row.id, turn.round))
+    found: list[list[Turn]] = []
+    for _, turns_of_round in grouped:
+        heat = list(turns_of_round)
+        alone = heat[0].row.stores and scale in ("full", "large")
+        found += [[turn] for turn in heat] if alone else [heat]
+    return found
 
 
 class Runner:
@@ -95,39 +101,64 @@ class Runner:
         cache: The folder that holds environments, prepared stores and, while a cell runs, its store.
         environments: Where the interpreters are.
         scale: How large and how long.
-        told: Is told how far the building of a large store is: tasks so far, and in all.
+        progress: Is told what is being run.
     """
 
-    def __init__(
-        self, cache: Path, environments: Environments, scale: str, told: Callable[[int, int], None]
-    ) -> None:
+    def __init__(self, cache: Path, environments: Environments, scale: str, progress: Progress) -> None:
         self.folder = cache / "stores"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.prepared = Prepared(cache / "prepared")
         self.prepared.drop_others(environments.signature(system) for system in ALL)
         self._environments = environments
         self._scale = scale
-        self._told = told
+        self._progress = progress
 
-    def run(self, turn: Turn, *, prepare: bool = False) -> Cell:
-        """Run a cell. Whatever goes wrong in it becomes part of the cell.
+    def run(self, heat: Sequence[Turn], *, prepare: bool = False) -> list[Cell]:
+        """Run the cells of a heat. Whatever goes wrong in one becomes part of it.
 
         Args:
-            turn: The cell.
-            prepare: Make the stores that it copies, and measure nothing.
+            heat: The cells. They prepare at the same time and measure one after the other, or together if the row says so.
+            prepare: Make the stores that they copy, and measure nothing.
         """
-        row, system = turn.row, turn.system
-        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        cells: list[Cell] = []
+        together = heat[0].row.together
+        with ExitStack() as stack:
+            self._progress.begin(heat[0].row.title, "preparing")
+            started = [self._start(turn, stack, prepare) for turn in heat]
+            children = [child for child in started if isinstance(child, Child)]
+            for child in children:
+                child.wait_until_ready()
+            for child in children if together else ():
+                child.begin()
+            for turn, one in zip(heat, started, strict=True):
+                self._progress.begin(turn.row.title, turn.system.title)
+                cell = one if isinstance(one, Cell) else self._cell(turn, one, begun=together)
+                self._progress.end(
+                    turn.expected(self._scale),
+                    f"{turn.row.id}, {turn.system.title}: {cell.failed}" if cell.failed else None,
+                )
+                cells.append(cell)
+        return cells
+
+    def _start(self, turn: Turn, stack: ExitStack, prepare: bool) -> Child | Cell:
+        """The child of a cell, or at once the cell of a system that does not run here."""
+        folder = stack.enter_context(TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True))
         try:
-            command, variables = self._command(row, system, str(folder / "store.db"), prepare)
-            answer = _answer(command, variables, _PATIENCE[self._scale], self._told)
+            command, variables = self._command(turn.row, turn.system, f"{folder}/store.db", prepare)
         except Unavailable as reason:
-            return Cell(row.id, system.id, turn.round, self._scale, skipped=str(reason))
-        except _NoAnswerError as reason:
-            return Cell(row.id, system.id, turn.round, self._scale, failed=str(reason))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        return Cell(row.id, system.id, turn.round, self._scale, **answer)
+            return Cell(turn.row.id, turn.system.id, turn.round, self._scale, skipped=str(reason))
+        return stack.enter_context(Child(command, variables, _PATIENCE[self._scale], self._progress.built))
+
+    def _cell(self, turn: Turn, child: Child, *, begun: bool) -> Cell:
+        began = time.monotonic()
+        if not begun:
+            child.begin()
+        try:
+            answer = child.answer()
+        except NoAnswer as reason:
+            return Cell(turn.row.id, turn.system.id, turn.round, self._scale, failed=str(reason))
+        seconds = round(time.monotonic() - began, 3)
+        return Cell(turn.row.id, turn.system.id, turn.round, self._scale, **answer, seconds=seconds)
 
     def _command(
         self, row: Row, system: System, path: str, prepare: bool
@@ -143,6 +174,7 @@ class Runner:
             "prepared": str(self.prepared.folder),
             "signature": environments.signature(system),
             "prepare": prepare,
+            "gate": True,
             "synchronous": row.synchronous,
             "options": {"seconds": BARE_SECONDS} if system is BARE else row.options_for(system, self._scale),
         }
@@ -159,48 +191,3 @@ class Runner:
             }
         command = [environments.interpreter(system), "-m", "benchmarks.child", json.dumps(spec)]
         return command, environments.variables(system)
-
-
-class _NoAnswerError(Exception):
-    """A cell ended without an answer."""
-
-
-def _answer(
-    command: list[str], variables: dict[str, str], patience: float, told: Callable[[int, int], None]
-) -> dict[str, Any]:
-    """The JSON in the last line that a command prints; the command and all that it started have ended afterwards."""
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **variables},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
-        late = threading.Timer(patience, os.killpg, (process.pid, signal.SIGKILL))
-        late.start()
-        answer: dict[str, Any] | None = None
-        try:
-            for line in process.stdout or ():
-                said = json.loads(line)
-                if "built" in said:
-                    told(said["built"], said["of"])
-                else:
-                    answer = said
-            process.wait()
-        finally:
-            in_time = late.is_alive()
-            late.cancel()
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-        if not in_time:
-            raise _NoAnswerError(f"gave no answer within {patience:.0f} s")
-        if process.returncode or answer is None:
-            errors.seek(0)
-            last = (errors.read().strip().splitlines() or [f"exit code {process.returncode}"])[-1]
-            raise _NoAnswerError(last)
-    return answer

@@ -47,6 +47,8 @@ class Store:
         self._spec = spec
         self._adapter = adapter
         self._prepared = Prepared(Path(spec["prepared"]))
+        self._gated: bool = spec.get("gate", False)
+        """Whether to wait for the word before measuring begins."""
         self._fillings: list[tuple[int, Any, bool]] = []
         """What the store at `path` will have been filled with once it is there."""
 
@@ -93,6 +95,10 @@ class Store:
             self._bring(f"filled-{title}", lambda path: self._fill(str(path), fillings))
         if self._spec.get("prepare"):
             raise PreparedOnly
+        if self._gated:
+            self._gated = False
+            print(json.dumps({"ready": True}), flush=True)
+            sys.stdin.readline()
 
     def _bring(self, title: str, make: Any) -> None:
         name = f"{self._spec['signature']}-{self._spec.get('without') or ''}-{title}"
@@ -119,7 +125,14 @@ class Store:
                 pass
             bulk_rows.add(path, rows, _Telling(sum(rows.values())))
             return
-        spec = {**self._spec, **release["spec"], "path": path, "release": None, "prepare": False}
+        spec = {
+            **self._spec,
+            **release["spec"],
+            "path": path,
+            "release": None,
+            "prepare": False,
+            "gate": False,
+        }
         subprocess.run(
             [*release["command"], json.dumps({**spec, "workload": "builder", "options": {"rows": rows}})],
             check=True,
@@ -155,7 +168,7 @@ class Store:
     def second(self, workload: str, **options: Any) -> Iterator[Other]:
         """Another process on the same store, running another workload; it speaks by lines."""
         self.begin()
-        spec = {**self._spec, "path": self.path, "workload": workload, "options": options}
+        spec = {**self._spec, "path": self.path, "gate": False, "workload": workload, "options": options}
         process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.child", json.dumps(spec)],
             stdin=subprocess.PIPE,

@@ -25,8 +25,8 @@ class System:
     """The `synchronous` level that it comes with."""
     promise: str = ""
     """What its users get that others do not, or lack: equal speed is not equal service."""
-    quick_rounds: int | None = None
-    """At most so many rounds at the quick scale, for one that takes its time; None: as many as the row says."""
+    starts_slowly: bool = False
+    """Whether it takes seconds to start, so that it is left out of most rows at the quick scale."""
     release: str | None = None
     """The system whose engine builds this one's large stores, which are upgraded on opening."""
     without: str | None = None
@@ -82,7 +82,7 @@ DBOS: Final = System(
     300,
     requirements=("dbos==3.4.0", "sqlalchemy==2.1.9", "pysqlite3==0.6.1"),
     promise="workflows with durable steps, recovery when a process starts, full history",
-    quick_rounds=1,
+    starts_slowly=True,
 )
 
 EVERYONE: Final = (OURS, RELEASE, HUEY, PERSIST_QUEUE, LITEQUEUE, DBOS)

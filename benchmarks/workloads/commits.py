@@ -12,6 +12,7 @@ _UPDATES = 20
 
 
 def run(store: Store, *, seconds: float) -> dict[str, float]:
+    store.begin()
     store.watch.synchronous = store.synchronous
     connection = sqlite3.connect(store.path, isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
