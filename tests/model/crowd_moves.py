@@ -69,7 +69,7 @@ class CrowdMoves(TaskMoves):
         self.sound = False
         self.clock.advance(_LONG)
         self.latest_moment = max(self.latest_moment, self.now)
-        self.looked[self.door] = self.now
+        self.asked_at[self.door].add(self.now)
         got = self.crowded([lambda part=part: self.real(part) for part in parts])  # type: ignore[misc]
         before = self.store
         for order in _orders(parts):

@@ -14,7 +14,7 @@ from hypothesis.stateful import initialize, invariant
 from model import laws
 from model.choices import EVENTS, SPAWNS, TICKS, moments
 from model.crowd_moves import CrowdMoves
-from model.outside_moves import MemoryMoves, OutsideMoves
+from model.outside_moves import MemoryMoves
 from model.reading import read
 from model.rows import SLEEP, Store
 from model.shown import check_reads, check_views
@@ -24,7 +24,7 @@ from model.step_moves import StepMoves
 RELEASE_1_3_0: Final = Path(__file__).parents[1] / "fixtures" / "store-1.3.0.db"
 
 
-class Machine(CrowdMoves, StepMoves, OutsideMoves, MemoryMoves):
+class Machine(CrowdMoves, StepMoves, MemoryMoves):
     """A store from its first day, or from its upgrade, to its last task."""
 
     @initialize(old=st.sampled_from((False,) * 7 + (True,)), wanted=st.lists(SPAWNS, max_size=5))
@@ -73,7 +73,7 @@ class Machine(CrowdMoves, StepMoves, OutsideMoves, MemoryMoves):
             engine.close()
         assert not self.path.with_name("store.db-wal").exists(), "the log stays though everything is closed"
         self.doors = [self.opened(), self.opened()]
-        self.looked.clear()
+        self.asked_at = {0: set(), 1: set()}
 
     @invariant()
     def the_store_is_what_the_rules_say(self) -> None:

@@ -82,8 +82,11 @@ class OutsideMoves(SideBySide):
         finished = list(task.checkpoints) if task and how == "from" else []
         step = data.draw(st.sampled_from(finished or ["s0"])) if how in ("from", "odd") else None
 
+        self.requeued_by(by, task_id, keep=how != "scratch", from_step=step)
+
+    def requeued_by(self, by: Operator, task_id: str, *, keep: bool, from_step: str | None) -> None:
         def model() -> Run:
-            run = outside.requeue(self.store, self.now, task_id, by, keep=how != "scratch", from_step=step)
+            run = outside.requeue(self.store, self.now, task_id, by, keep=keep, from_step=from_step)
             self.due_between[task_id, run.attempt] = (self.now, self.now)
             self.requeued.add(task_id)
             if task_id in self.granted:
@@ -92,7 +95,7 @@ class OutsideMoves(SideBySide):
 
         done = self.both(
             lambda: self.engine.requeue_task(
-                task_id, keep_checkpoints=how != "scratch", from_step=step, actor=by.actor, reason=by.reason,
+                task_id, keep_checkpoints=keep, from_step=from_step, actor=by.actor, reason=by.reason,
                 seen_run_id=by.run_id,
             ),
             model,

@@ -84,7 +84,7 @@ class SideBySide(RuleBasedStateMachine):
         self.before = Store()
         self.doors: list[DurableEngine] = []
         self.door = 0
-        self.looked: dict[int, datetime] = {}
+        self.asked_at: dict[int, set[datetime]] = {0: set(), 1: set()}
         self.due_between: dict[tuple[str, int], tuple[datetime, datetime]] = {}
         self.holding: list[tuple[DurableEngine, ClaimedTask]] = []
         self.depth = self.inside = 0

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
 from dura import EngineError, InvalidRunState, WorkflowSuspended
-from model import steps
+from model import outside, steps
 from model.choices import GHOST, STEPS, TIMEOUTS, VALUES, Who, callers, waits
+from model.outside import Operator
+from model.outside_moves import OutsideMoves
 from model.rows import SLEEP, TIMED_OUT
-from model.side_by_side import BoomError, SideBySide, move
+from model.side_by_side import BoomError, move
+from model.task_moves import TaskMoves
+
+_UPSETS: Final = ("cancel", "cancel and requeue", "lose")
 
 
-class StepMoves(SideBySide):
+class StepMoves(OutsideMoves, TaskMoves):
     """Checkpoints, waits and sleeps."""
 
     @move(
@@ -27,6 +32,41 @@ class StepMoves(SideBySide):
         raises=st.sampled_from((False, False, True)),
     )
     def checkpoint(self, data: st.DataObject, who: Who, step: str, value: Any, raises: bool) -> None:
+        """A step, while whose function runs anything may happen, above all to its own task."""
+
+        def meanwhile() -> None:
+            upset = data.draw(st.sampled_from((None, None, *_UPSETS)), label="upset")
+            if upset is not None and not self.depth:
+                self.upset(who, upset)
+            self.meanwhile(data)
+
+        self.one_step(who, step, value, meanwhile, raises=raises)
+
+    @move(4, who=callers(), several=st.lists(STEPS, min_size=1, max_size=3, unique=True))
+    def several_steps(self, who: Who, several: list[str]) -> None:
+        """What a handler does that nothing disturbs."""
+        for step in several:
+            self.one_step(who, step, step, lambda: None)
+
+    def upset(self, who: Who, how: str) -> None:
+        """Let something happen to a task while its holder is at work."""
+        task_id, run_id = who.task.task_id, who.task.run_id
+        if how in ("cancel", "cancel and requeue"):
+            self.both(
+                lambda: self.engine.cancel_task(task_id),
+                lambda: outside.cancel(self.store, self.now, task_id, Operator()),
+            )
+        if how == "cancel and requeue":
+            self.requeued_by(Operator(), task_id, keep=True, from_step=None)
+        if how == "lose":
+            ends = [run.lease_ends for _, run in self.store.runs() if run.run_id == run_id and run.lease_ends]
+            self.clock.moment = max([self.now, *ends])
+            self.latest_moment = max(self.latest_moment, self.now)
+            self.claim({"timeout_secs": 60})
+
+    def one_step(
+        self, who: Who, step: str, value: Any, meanwhile: Callable[[], None], *, raises: bool = False
+    ) -> None:
         task_id, run_id = who.task.task_id, who.task.run_id
         with self.acting(who) as (told, token):
             owner = run_id if told else None
@@ -42,7 +82,7 @@ class StepMoves(SideBySide):
                 nonlocal ran
                 ran = True
                 assert expected is None, f"the function ran, the rules say {expected!r}"
-                self.meanwhile(data)
+                meanwhile()
                 if raises:
                     raise BoomError
                 return value

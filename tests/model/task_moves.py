@@ -63,9 +63,9 @@ class TaskMoves(SideBySide):
     def due(self, wanted: dict[str, Any]) -> tuple[bool, list[tuple[Run, str, int]]]:
         """Whether a claim must look after what is due, and that."""
         pending = tasks.best(self.store, *terms(wanted))
-        last = self.looked.get(self.door)
-        must = pending is None or last is None or not last <= self.now < last + _WITHIN
-        self.looked[self.door] = self.now
+        lately = any(at <= self.now < at + _WITHIN for at in self.asked_at[self.door])
+        must = pending is None or not lately
+        self.asked_at[self.door].add(self.now)
         return must, [(run, run.state, run.token) for _, run in tasks.overdue(self.store, self.now)]
 
     def claimed(
@@ -119,6 +119,14 @@ class TaskMoves(SideBySide):
                 lambda: self.engine.fail_run(run_id=run_id, reason=reason, retryable=retryable, **told),
                 lambda: self.failed(run_id, token, json.dumps(reason), retryable=retryable),
             )
+
+    @move(1, times=st.integers(1, 10))
+    def wear_out(self, times: int) -> None:
+        """Fail whatever is held, claim again, and so on: from the tenth attempt on the rules are others."""
+        for _ in range(times):
+            for task in filter(self.is_live, list(self.claims)):
+                self.fail(Who(task, "token"), None, retryable=True)
+            self.claim({"timeout_secs": 60})
 
     def failed(self, run_id: str, token: int | None, reason: str, *, retryable: bool) -> None:
         between = tasks.fail(self.store, self.now, run_id, token, reason, retryable=retryable)

@@ -157,8 +157,9 @@ def fail(
     _stop(run, "failed", now)
     run.reason = reason
     shortest, longest = delay_range(task.retry, run.attempt, task.max_attempts)
-    next_attempt(store, task, now, cause="backoff" if shortest > 0 else None)
-    return now + timedelta(seconds=shortest), now + timedelta(seconds=longest)
+    earliest = now + timedelta(seconds=shortest)
+    next_attempt(store, task, earliest, cause="backoff" if earliest > now else None)
+    return earliest, now + timedelta(seconds=longest)
 
 
 def delay_range(retry: dict[str, Any] | None, attempt: int, max_attempts: int | None) -> tuple[float, float]:
@@ -177,12 +178,12 @@ def delay_range(retry: dict[str, Any] | None, attempt: int, max_attempts: int | 
     return (1.0, 1.0) if longest == 0 and max_attempts is None and attempt >= 9 else (shortest, longest)
 
 
-def next_attempt(store: Store, task: Task, now: datetime, *, cause: str | None) -> Run:
+def next_attempt(store: Store, task: Task, due: datetime, *, cause: str | None) -> Run:
     """A new run of the task, with the priority and queue of the last. Unresolved waits are its own now."""
     last = task.latest
     run = Run(
         attempt=last.attempt + 1, born=store.birth(), priority=last.priority, queue=last.queue,
-        state="sleeping" if cause else "pending", cause=cause, available_at=now,
+        state="sleeping" if cause else "pending", cause=cause, available_at=due,
     )  # fmt: skip
     task.runs.append(run)
     return run
