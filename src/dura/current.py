@@ -7,17 +7,34 @@ variable: threads that a handler starts do not inherit it; they pass `claim_toke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from dura.records import ClaimedTask
+
+_SIGHTING_SECONDS: Final = 0.05
+"""How long what the store showed of a claim holds against other processes. Calls of this process end it at once."""
+
+
+@dataclass(slots=True)
+class Sighting:
+    """What a transaction showed of a claim: it was live, and its task had used no steps but these."""
+
+    steps: set[str]
+    disturbances: int
+    """What `disturbances()` of the store was before that transaction began."""
+    until: float
+    """On the monotonic clock."""
 
 
 @dataclass(slots=True)
 class CurrentClaim:
-    """A claim being worked on, and what became of it meanwhile."""
+    """A claim being worked on, and what became of it meanwhile. Threads that a handler starts may share it."""
 
     engine: object
     task: ClaimedTask
@@ -25,6 +42,39 @@ class CurrentClaim:
     """Whether the handler's own call ended the claim: a wait or sleep that parked the run, or one that settled it."""
     signalled: bool = False
     """Whether `WorkflowSuspended` was raised to say so."""
+    kept: int = 0
+    """How many results of steps were kept for it."""
+    _sighting: Sighting | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def shows_unused(self, step: str, disturbances: int) -> bool:
+        """Whether the claim can be taken for live and the step for unused, from what was seen a moment ago."""
+        seen = self._sighting
+        return (
+            seen is not None
+            and disturbances == seen.disturbances
+            and step not in seen.steps
+            and time.monotonic() < seen.until
+        )
+
+    def saw(self, steps: Iterable[str], *, disturbances: int, kept: int) -> None:
+        """Note what a look has shown, unless results were kept since it began."""
+        with self._lock:
+            if kept == self.kept:
+                self._sighting = Sighting(set(steps), disturbances, time.monotonic() + _SIGHTING_SECONDS)
+
+    def keeps(self, step: str, *, disturbances: int) -> None:
+        """Note that a result was kept, in a transaction that showed the claim live."""
+        with self._lock:
+            self.kept += 1
+            if self._sighting is not None:
+                self._sighting.steps.add(step)
+                if disturbances == self._sighting.disturbances:
+                    self._sighting.until = time.monotonic() + _SIGHTING_SECONDS
+
+    def forget(self) -> None:
+        """Let every later step look."""
+        self._sighting = None
 
 
 _current: ContextVar[CurrentClaim | None] = ContextVar("dura_current_claim", default=None)
@@ -38,6 +88,7 @@ def holding(engine: object, task: ClaimedTask) -> Iterator[CurrentClaim]:
     try:
         yield claim
     finally:
+        claim.forget()
         _current.reset(reset)
 
 

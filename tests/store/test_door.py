@@ -162,9 +162,9 @@ def test_the_clock_is_read_for_each_operation(engine: DurableEngine, clock: Manu
 
     engine.database._clock = moving
     for number in range(4):
-        held.call(spawner(engine, f"n{number}"))
+        held.call(lambda number=number: engine.set_state(namespace="n", key=f"k{number}", value=number))
     held.release()
-    stamps = [stamp for (stamp,) in rows(path, "SELECT enqueue_at FROM tasks ORDER BY rowid")]
+    stamps = [s for (s,) in rows(path, "SELECT updated_at FROM state WHERE namespace = 'n' ORDER BY key")]
     assert stamps == sorted(set(stamps))
     assert len(stamps) == 4
 

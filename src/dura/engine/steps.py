@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 from dura.checks import name, optional_text, own_name, seconds, text, whole
 from dura.codec import decode, encode
-from dura.current import current_claim
+from dura.current import CurrentClaim, current_claim
 from dura.engine.opened import OpenedStore
 from dura.errors import InvalidRunState, InvalidValue, LeaseLost, WorkflowSuspended
 from dura.store import checkpoints, events
 from dura.store.checkpoints import Holder, Stored
+from dura.store.database import disturbances
 
 T = TypeVar("T")
 
@@ -49,19 +50,52 @@ class StepCalls(OpenedStore):
             NotStorable: The result is no JSON value.
         """
         name(step_name, "step_name")
-        holder = self._holder(task_id, owner_run_id, claim_token)
+        holder, claim = self._holder(task_id, owner_run_id, claim_token)
+        before = disturbances()
+        found = None
+        if claim is None or not claim.shows_unused(step_name, before):
+            found = self._look(task_id, step_name, holder, claim)
+        if found is None:
+            value = encode(fn(), f"the result of step {step_name!r} of task {task_id}")
+            found = self._keep(task_id, step_name, value, holder, claim, owner_run_id)
+        return decode(found.value)  # type: ignore[no-any-return]
+
+    def _look(
+        self, task_id: str, step_name: str, holder: Holder | None, claim: CurrentClaim | None
+    ) -> Stored | None:
+        """The step's result, if it has one. Else it is noted what was seen, so that the next step need not look."""
+        before, kept = disturbances(), 0 if claim is None else claim.kept
         found = self.database.read(
             lambda connection: checkpoints.look(connection, task_id, step_name, holder)
         )
-        if found is None:
-            value = encode(fn(), f"the result of step {step_name!r} of task {task_id}")
+        if claim is not None and found is None and not self.database.inside():
+            steps = self.database.read(lambda connection: checkpoints.used(connection, task_id))
+            claim.saw(steps, disturbances=before, kept=kept)
+        return found
+
+    def _keep(
+        self,
+        task_id: str,
+        step_name: str,
+        value: str,
+        holder: Holder | None,
+        claim: CurrentClaim | None,
+        owner_run_id: str | None,
+    ) -> Stored:
+        """Keep a step's result. Returns that which is stored, which another may have kept first."""
+        before = disturbances()
+        if holder is None:
             kept = self.database.write(
-                lambda tx: checkpoints.keep(tx, task_id, step_name, value, holder, owner_run_id)
+                lambda tx: checkpoints.keep(tx, task_id, step_name, value, None, owner_run_id)
             )
-            if isinstance(kept, LeaseLost):
-                raise kept
-            found = kept
-        return decode(found.value)  # type: ignore[no-any-return]
+        else:
+            result = checkpoints.Result(task_id, step_name, value, holder)
+            kept = self.database.write_together(checkpoints.keep_all, result)
+        if isinstance(kept, LeaseLost):
+            raise kept
+        if claim is not None:
+            claim.keeps(step_name, disturbances=before)
+        return kept
 
     def get_checkpoint(self, *, task_id: str, step_name: str) -> Any:
         """A step's stored result; None if it has none yet, or was a wait that timed out."""
@@ -196,18 +230,21 @@ class StepCalls(OpenedStore):
             claim.signalled = True
         raise WorkflowSuspended(task_id)
 
-    def _holder(self, task_id: str, run_id: str | None, claim_token: int | None) -> Holder | None:
+    def _holder(
+        self, task_id: str, run_id: str | None, claim_token: int | None
+    ) -> tuple[Holder | None, CurrentClaim | None]:
+        """Whose call it is, by the token given or by the current claim, and in the latter case that claim."""
         text(task_id, "task_id")
         optional_text(run_id, "owner_run_id")
         if claim_token is not None:
             if run_id is None:
                 raise InvalidValue("claim_token says whose claim it is only together with owner_run_id")
-            return Holder(run_id, whole(claim_token, "claim_token"))
+            return Holder(run_id, whole(claim_token, "claim_token")), None
         claim = current_claim(self)
         if claim is None or claim.task.task_id != task_id or run_id not in (None, claim.task.run_id):
-            return None
+            return None, None
         token = claim.task.claim_token
-        return None if token is None else Holder(claim.task.run_id, token)
+        return (None, None) if token is None else (Holder(claim.task.run_id, token), claim)
 
 
 def _duration(value: float) -> float:

@@ -12,6 +12,7 @@ from dura.clock import seconds_between
 from dura.codec import decode, encode
 from dura.engine.opened import OpenedStore
 from dura.errors import EngineError, InvalidValue
+from dura.ids import new_ids
 from dura.records import ClaimedTask, TaskRef
 from dura.retry import RetryStrategy
 from dura.store import claim as claiming
@@ -62,10 +63,10 @@ class TaskCalls(OpenedStore):
             StoreError: The file cannot be written.
         """
         task = _spec(
-            name=name, params=params, idempotency_key=idempotency_key, retry=retry, max_attempts=max_attempts,
+            new_ids(2), name=name, params=params, idempotency_key=idempotency_key, retry=retry, max_attempts=max_attempts,
             available_after=available_after, priority=priority, queue=queue, steps=steps, max_reclaims=max_reclaims,
         )  # fmt: skip
-        return self.database.write(lambda tx: spawn(tx, [task]))[0]
+        return self.database.write_together(spawn, [task])[0]
 
     def spawn_many(self, tasks: Iterable[Mapping[str, Any]]) -> list[TaskRef]:
         """Create many tasks in one transaction: all of them, or none if one is refused.
@@ -85,14 +86,16 @@ class TaskCalls(OpenedStore):
         """
         if isinstance(tasks, Mapping) or not isinstance(tasks, Iterable):
             raise InvalidValue(f"tasks must be a list of mappings, not {type(tasks).__name__}")
+        several_tasks = list(tasks)
+        ids = new_ids(2 * len(several_tasks))
         specs = []
-        for number, arguments in enumerate(tasks):
+        for number, arguments in enumerate(several_tasks):
             try:
-                specs.append(_spec(**arguments))
+                specs.append(_spec(ids[2 * number : 2 * number + 2], **arguments))
             except (TypeError, InvalidValue) as error:
                 what = str(error).replace("_spec()", "spawn_task()")
                 raise InvalidValue(f"task {number} of the list cannot be spawned: {what}") from error
-        return self.database.write(lambda tx: spawn(tx, specs))
+        return self.database.write_together(spawn, specs)
 
     def claim_task(
         self,
@@ -255,6 +258,8 @@ class TaskCalls(OpenedStore):
 
 
 def _spec(
+    ids: list[str],
+    /,
     *,
     name: str,
     params: Any,
@@ -273,7 +278,10 @@ def _spec(
         raise InvalidValue(f"retry must be a RetryStrategy, not {retry!r}")
     if available_after is not None and not isinstance(available_after, timedelta):
         raise InvalidValue(f"available_after must be a timedelta, not {available_after!r}")
+    task_id, run_id = ids
     return Spawn(
+        task_id=task_id,
+        run_id=run_id,
         name=name,
         params=encode(params, f"the params of {name!r}"),
         idempotency_key=optional_text(idempotency_key, "idempotency_key"),

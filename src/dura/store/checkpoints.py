@@ -9,24 +9,23 @@ the very same step again.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from dura.errors import LeaseLost, StepConflict, TaskCancelledError, TaskNotFound
 from dura.states import LIVE, State
-from dura.store.connections import Transaction
+from dura.store.connections import ServeAlone, Transaction
 from dura.store.settle import check_claim
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """Whose call it is: a run and the claim token it was claimed with."""
 
     run_id: str
     token: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """A step's stored result."""
 
     value: str | None
@@ -72,6 +71,54 @@ def peek(connection: sqlite3.Connection, task_id: str, step: str) -> Stored | No
         "SELECT state FROM checkpoints WHERE task_id = ? AND checkpoint_name = ?", (task_id, step)
     ).fetchone()
     return None if row is None else Stored(row[0])
+
+
+def used(connection: sqlite3.Connection, task_id: str) -> list[str]:
+    """The steps of a task that have finished or wait."""
+    rows = connection.execute(
+        "SELECT checkpoint_name FROM checkpoints WHERE task_id = ? "
+        "UNION ALL SELECT step_name FROM waits WHERE task_id = ?",
+        (task_id, task_id),
+    )
+    return [step for (step,) in rows]
+
+
+class Result(NamedTuple):
+    """A step's result to be kept for the run that computed it."""
+
+    task_id: str
+    step: str
+    value: str
+    """JSON."""
+    holder: Holder
+
+
+def keep_all(tx: Transaction, results: Sequence[Result]) -> list[Stored | LeaseLost]:
+    """`keep`, for many results of which each has a holder.
+
+    Raises:
+        ServeAlone: One of several cannot be kept without asking why.
+        EngineError: As `keep`.
+    """
+    kept = tx.connection.executemany(
+        """
+        INSERT INTO checkpoints (task_id, checkpoint_name, state, owner_run_id, updated_at)
+        SELECT task_id, ?, ?, run_id, ? FROM runs
+        WHERE run_id = ? AND task_id = ? AND state = 'running' AND claim_token = ?
+        AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = runs.task_id AND step_name = ?)
+        ON CONFLICT (task_id, checkpoint_name) DO NOTHING
+        """,
+        [
+            (done.step, done.value, tx.now, done.holder.run_id, done.task_id, done.holder.token, done.step)
+            for done in results
+        ],
+    ).rowcount
+    if kept == len(results):
+        return [Stored(done.value) for done in results]
+    if len(results) > 1:
+        raise ServeAlone
+    tx.disturbs = True
+    return [keep(tx, done.task_id, done.step, done.value, done.holder, None) for done in results]
 
 
 def keep(

@@ -24,10 +24,14 @@ _WRITERS_CACHE_KIB: Final = 16 * 1024
 """What the writer keeps of the file in memory; it stays of use as long as no other process writes."""
 
 
+class ServeAlone(Exception):  # noqa: N818 - no error: a request to the door
+    """Raised by an operation that cannot serve several requests together: what it did is undone, each is served alone."""
+
+
 class Transaction:
     """An open write transaction, as operations see it."""
 
-    __slots__ = ("announces", "connection", "execute", "now")
+    __slots__ = ("announces", "connection", "disturbs", "execute", "now")
 
     def __init__(self, connection: sqlite3.Connection, now: str) -> None:
         self.connection = connection
@@ -36,6 +40,8 @@ class Transaction:
         """The time of the operation, in the store's format."""
         self.announces = False
         """Set by operations that make work due; idle workers are told after the commit."""
+        self.disturbs = False
+        """Set where a claim may have ended, or a step been used, otherwise than by the holder's own call."""
 
     def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
         """Execute a statement and return how many rows it changed."""

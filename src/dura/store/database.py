@@ -56,11 +56,28 @@ def _call(group: list[Ticket[Any]], transaction: Transaction) -> None:
     for ticket in group:
         ticket.error = None
     if group[0].request is None:
+        transaction.disturbs = True
         group[0].result = operation(transaction)
     else:
         results = operation(transaction, [ticket.request for ticket in group])
         for ticket, result in zip(group, results, strict=True):
             ticket.result = result
+
+
+_disturbances = 0
+
+
+def disturbances() -> int:
+    """A number that differs once this process has disturbed a claim, of any store.
+
+    That is a commit by which a claim may have ended, or a step been used, otherwise than by its holder's own call.
+    """
+    return _disturbances
+
+
+def _disturb() -> None:
+    global _disturbances
+    _disturbances += 1
 
 
 class Database:
@@ -183,7 +200,8 @@ class Database:
             shared = isinstance(error, sqlite3.Error | StoreError) and not isinstance(error, CommitUnknown)
             if shared and len(batch) > 1:
                 # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
-                return any([self._serve(link, [ticket], company=False) for ticket in batch])
+                announced = [self._serve(link, [ticket], company=False) for ticket in batch]
+                return any(announced)
             _settle(batch, self._named(error))
             return False
 
@@ -205,6 +223,8 @@ class Database:
             self._call_all(batch, transaction, company=company)
             committing = True
             connection.execute("COMMIT")
+            if transaction.disturbs:
+                _disturb()
             _settle(batch)
             return transaction.announces
         except sqlite3.OperationalError as error:

@@ -61,6 +61,7 @@ def reclaim_expired(tx: Transaction) -> int:
         """,
         (tx.now, _BATCH),
     ).fetchall()
+    tx.disturbs |= bool(expired)
     for *facts, reclaims, worker, max_reclaims in expired:
         run = Held(*facts)
         tx.execute("UPDATE runs SET reclaims = reclaims + 1 WHERE run_id = ?", (run.run_id,))

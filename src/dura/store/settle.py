@@ -21,7 +21,7 @@ from dura.errors import InvalidRunState, LeaseLost, TaskCancelledError, TaskNotF
 from dura.ids import new_id
 from dura.retry import deferral_seconds, next_delay
 from dura.states import SleepCause, State
-from dura.store.connections import Transaction
+from dura.store.connections import ServeAlone, Transaction
 
 _UNREADABLE_STRATEGY_DELAY: Final = 30.0
 """Seconds before the next attempt of a task whose stored strategy cannot be read."""
@@ -112,8 +112,8 @@ def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
     """Finish each run and its task.
 
     Raises:
-        EngineError: One of them may not be settled by its caller, and why. If there are others, they are half settled,
-            and all is to be undone.
+        ServeAlone: One of several may not be settled by its caller.
+        EngineError: The only one may not be, and why.
     """
     settled = tx.connection.executemany(
         """
@@ -123,8 +123,9 @@ def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
         [(tx.now, done.result, done.run_id, done.token) for done in settlements],
     ).rowcount
     if settled < len(settlements):
-        for done in settlements:
-            held(tx, done.run_id, done.token)
+        if len(settlements) > 1:
+            raise ServeAlone
+        held(tx, settlements[0].run_id, settlements[0].token)
     tx.connection.executemany(
         "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?",
         [(done.result, tx.now, done.task_id) for done in settlements],

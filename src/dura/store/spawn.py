@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from dura.clock import later
-from dura.ids import new_id
 from dura.records import TaskRef
 from dura.states import SleepCause, State
 from dura.store.connections import Transaction
 
+_PENDING: Final = State.PENDING, None
+_ASLEEP: Final = State.SLEEPING, SleepCause.DELAY
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Spawn:
-    """A task to be, checked and encoded by the caller."""
 
+class Spawn(NamedTuple):
+    """A task to be and its first run, checked and encoded by the caller."""
+
+    task_id: str
+    run_id: str
     name: str
     params: str
     idempotency_key: str | None
@@ -28,28 +31,12 @@ class Spawn:
     max_reclaims: int | None
 
 
-def spawn(tx: Transaction, tasks: Sequence[Spawn]) -> list[TaskRef]:
+def spawn(tx: Transaction, orders: Sequence[Sequence[Spawn]]) -> list[list[TaskRef]]:
     """Insert each task with its first run, pending or asleep until its delay has passed. Returns them in order."""
-    refs: list[TaskRef] = []
     made: dict[str, TaskRef] = {}
-    task_rows, run_rows = [], []
-    for task in tasks:
-        existing = _existing(tx, made, task.idempotency_key)
-        if existing is not None:
-            refs.append(existing)
-            continue
-        ref = TaskRef(task_id=new_id(), run_id=new_id(), attempt=1, created=True)
-        available_at = later(tx.now, task.delay_seconds) if task.delay_seconds else tx.now
-        state = State.SLEEPING if available_at > tx.now else State.PENDING
-        cause = SleepCause.DELAY if state is State.SLEEPING else None
-        task_rows.append(
-            (ref.task_id, task.name, task.params, state, task.max_attempts, task.retry, tx.now,
-             ref.run_id, task.idempotency_key, task.queue, task.steps, task.max_reclaims)
-        )  # fmt: skip
-        run_rows.append((ref.run_id, ref.task_id, state, available_at, task.priority, task.queue, cause))
-        if task.idempotency_key is not None:
-            made[task.idempotency_key] = replace(ref, created=False)
-        refs.append(ref)
+    task_rows: list[tuple[object, ...]] = []
+    run_rows: list[tuple[object, ...]] = []
+    refs = [[_place(tx, task, made, task_rows, run_rows) for task in order] for order in orders]
     tx.connection.executemany(
         """
         INSERT INTO tasks (task_id, task_name, params, state, attempts, max_attempts, retry_strategy, enqueue_at,
@@ -69,10 +56,32 @@ def spawn(tx: Transaction, tasks: Sequence[Spawn]) -> list[TaskRef]:
     return refs
 
 
-def _existing(tx: Transaction, made: dict[str, TaskRef], key: str | None) -> TaskRef | None:
+def _place(
+    tx: Transaction,
+    task: Spawn,
+    made: dict[str, TaskRef],
+    task_rows: list[tuple[object, ...]],
+    run_rows: list[tuple[object, ...]],
+) -> TaskRef:
+    """Add the task's rows to those to be inserted, unless its idempotency key names one that there is or will be."""
+    key = task.idempotency_key
+    existing = None if key is None else _existing(tx, made, key)
+    if existing is not None:
+        return existing
+    available_at = later(tx.now, task.delay_seconds) if task.delay_seconds else tx.now
+    state, cause = _PENDING if available_at <= tx.now else _ASLEEP
+    task_rows.append(
+        (task.task_id, task.name, task.params, state, task.max_attempts, task.retry, tx.now,
+         task.run_id, key, task.queue, task.steps, task.max_reclaims)
+    )  # fmt: skip
+    run_rows.append((task.run_id, task.task_id, state, available_at, task.priority, task.queue, cause))
+    if key is not None:
+        made[key] = TaskRef(task_id=task.task_id, run_id=task.run_id, attempt=1, created=False)
+    return TaskRef(task_id=task.task_id, run_id=task.run_id, attempt=1, created=True)
+
+
+def _existing(tx: Transaction, made: dict[str, TaskRef], key: str) -> TaskRef | None:
     """The task that has the key already, in the store or among those just made."""
-    if key is None:
-        return None
     if key in made:
         return made[key]
     row = tx.execute(

@@ -35,7 +35,7 @@ def take_turns(tx: Transaction, turns: Sequence[Turn], lookout: Lookout) -> list
     """Settle and claim for each.
 
     Raises:
-        EngineError: One of several workers has lost its run; what was done is to be undone, and each served alone.
+        ServeAlone: One of several workers has lost its run.
     """
     lost = _settle(tx, [turn.settlement for turn in turns])
     asking = {place: turn.wanted for place, turn in enumerate(turns) if turn.wanted is not None}
