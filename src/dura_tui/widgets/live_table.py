@@ -129,6 +129,11 @@ class LiveTable(DataTable[Text], Generic[Record]):
         """The key of the row that has left the list and is still shown; None if there is none."""
         return self._ghost[0] if self._ghost else None
 
+    def width_of(self, place: int) -> int:
+        """How many cells a column has for its text; 0 while it is not shown."""
+        column = self.columns.get(ColumnKey(str(place)))
+        return column.width if column is not None else 0
+
     def show_rows(self, rows: Sequence[Row[Record]], now: datetime) -> None:
         """Show these rows in this order, keeping cursor and scroll on their keys."""
         wanted = self._with_ghost(rows, now)
