@@ -270,7 +270,7 @@ def interrupted_at(number: int, call: Callable[[], Any]) -> tuple[bool, BaseExce
         inside = frame.f_code.co_filename in FILES and frame.f_code.co_name != "<genexpr>"
         if not inside or event not in ("call", "c_return"):
             return
-        writes = writes or frame.f_code.co_name == "write"
+        writes = writes or frame.f_code.co_name == "write_together"
         if writes:
             steps += 1
             if steps == number:
