@@ -51,8 +51,8 @@ compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 images: $(STAMP) ## Take the monitor's pictures in docs/images anew
 	$(BIN)/python docs/images/make.py
 
-bench: ## Measure everything against the peers, about an hour, and write docs/benchmarks.md
-	@$(PYTHON) -m benchmarks --publish
+bench: ## Measure everything against the peers, about three hours, and write docs/benchmarks.md
+	@$(PYTHON) -m benchmarks --scale large --publish
 
 bench-quick: ## Measure everything in small, in under three minutes
 	@$(PYTHON) -m benchmarks --scale quick

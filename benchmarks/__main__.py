@@ -14,7 +14,7 @@ from benchmarks.publishing import publish
 from benchmarks.report import report
 from benchmarks.results import Results, load_results
 from benchmarks.rows import ROWS, SCALES
-from benchmarks.running import Cell, Runner, Turn, heats, turns
+from benchmarks.running import Runner, Turn, heats, turns
 from benchmarks.systems import ALL
 
 
@@ -36,23 +36,29 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(options: argparse.Namespace) -> Results:
+    """Measure row by row. What is measured is kept after each row, so that a long run can be ended, and gone on with."""
+    results = Results({})
+    if options.into is not None and options.into.exists():
+        results = load_results(options.into)
+    path = options.into or options.cache / "results" / f"{results.file_name()}.json"
     order = _order(options)
-    rows = {turn.row.id for turn in order}
-    cells: list[Cell] = []
+    if options.missing:
+        there = {(cell.row, cell.scale) for cell in results.cells}
+        order = [turn for turn in order if (turn.row.id, options.scale) not in there]
     with Progress(sum(turn.expected(options.scale) for turn in order)) as progress:
         runner = _runner(options, progress)
-        results = Results(machine.facts(runner.folder), load=[machine.load()])
-        if options.into is not None and options.into.exists():
-            results = load_results(options.into)
-        groups = heats(order, options.scale)
-        for heat, following in itertools.zip_longest(groups, groups[1:]):
-            cells += runner.run(heat)
-            if not options.keep_stores and (not following or heat[0].row.stores != following[0].row.stores):
+        results.machine = machine.facts(runner.folder)
+        results.load[:] = results.load[:1] or [machine.load()]
+        groups = [
+            heats(list(turns), options.scale) for _, turns in itertools.groupby(order, lambda turn: turn.row)
+        ]
+        for groups_of_row, following in itertools.zip_longest(groups, groups[1:]):
+            row = groups_of_row[0][0].row
+            results.replace(row.id, [cell for heat in groups_of_row for cell in runner.run(heat)])
+            results.load[1:] = [machine.load()]
+            results.save(path)
+            if not options.keep_stores and (not following or row.stores != following[0][0].row.stores):
                 runner.prepared.drop_large()
-    results.replace(rows, cells)
-    results.load[1:] = [machine.load()]
-    path = options.into or options.cache / "results" / f"{results.file_name()}.json"
-    results.save(path)
     print(f"kept in {path}", file=sys.stderr)
     _tell_size(runner)
     return results
@@ -123,7 +129,10 @@ def _parser() -> argparse.ArgumentParser:
         "--into",
         type=Path,
         metavar="FILE",
-        help="keep the results here; of rows that are in it already, these take the place (default: a new file)",
+        help="keep the results here, in the place of what it has of the same rows (default: a new file)",
+    )
+    parser.add_argument(
+        "--missing", action="store_true", help="only rows that the results do not have at this scale yet"
     )
     parser.add_argument(
         "--prepare", action="store_true", help="measure nothing: make the stores, and keep them"

@@ -22,7 +22,7 @@ from benchmarks.publishing import ABLATION, put
 from benchmarks.report import half, machine_table, table
 from benchmarks.results import Results, load_results
 from benchmarks.rows import ROWS, Row
-from benchmarks.running import Cell, Runner, Turn, heats, turns
+from benchmarks.running import Runner, heats, turns
 from benchmarks.systems import OURS, System
 
 _ROUNDS: Final = 7
@@ -58,24 +58,24 @@ def _measure(options: argparse.Namespace) -> Results:
         for row in mechanism.rows
         if not options.rows or row in options.rows
     ]
-    order: list[Turn] = []
-    for pair in pairs:
-        order += turns(
-            (pair,), frozenset(system.id for system in pair.systems), options.scale, options.rounds
-        )
-    cells: list[Cell] = []
-    with Progress(sum(turn.expected(options.scale) for turn in order)) as progress:
-        runner = Runner(options.cache, Environments(options.cache, options.python), options.scale, progress)
-        results = Results(machine.facts(runner.folder), load=[machine.load()])
-        if options.into is not None and options.into.exists():
-            results = load_results(options.into)
-        for heat in heats(order, options.scale):
-            cells += runner.run(heat)
-    runner.prepared.drop_large()
-    results.replace((pair.id for pair in pairs), cells)
-    results.load[1:] = [machine.load()]
+    systems = frozenset(system.id for pair in pairs for system in pair.systems)
+    order = {pair.id: turns((pair,), systems, options.scale, options.rounds) for pair in pairs}
+    results = Results({})
+    if options.into is not None and options.into.exists():
+        results = load_results(options.into)
     path = options.into or options.cache / "results" / f"ablation-{results.file_name()}.json"
-    results.save(path)
+    with Progress(
+        sum(turn.expected(options.scale) for turns in order.values() for turn in turns)
+    ) as progress:
+        runner = Runner(options.cache, Environments(options.cache, options.python), options.scale, progress)
+        results.machine = machine.facts(runner.folder)
+        results.load[:] = results.load[:1] or [machine.load()]
+        for pair, turns_of_pair in order.items():
+            heats_of_pair = heats(turns_of_pair, options.scale)
+            results.replace(pair, [cell for heat in heats_of_pair for cell in runner.run(heat)])
+            results.load[1:] = [machine.load()]
+            results.save(path)
+    runner.prepared.drop_large()
     print(f"kept in {path}", file=sys.stderr)
     return results
 

@@ -6,7 +6,7 @@ import json
 import operator
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,10 +112,9 @@ class Results:
                 return cell.python, cell.sqlite
         return None
 
-    def replace(self, rows: Iterable[str], cells: list[Cell]) -> None:
-        """Put new cells in the place of all that these rows had."""
-        replaced = frozenset(rows)
-        self.cells = [cell for cell in self.cells if cell.row not in replaced] + cells
+    def replace(self, row: str, cells: list[Cell]) -> None:
+        """Put new cells in the place of all that a row had."""
+        self.cells = [cell for cell in self.cells if cell.row != row] + cells
 
     def scales(self) -> dict[str, list[str]]:
         """The scales at which rows were measured, and which rows."""
@@ -135,7 +134,9 @@ class Results:
             "cells": [cell.as_json() for cell in self.cells],
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(document, indent=1) + "\n")
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(document, indent=1) + "\n")
+        fresh.replace(path)
 
 
 def load_results(path: Path) -> Results:
