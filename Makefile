@@ -43,7 +43,7 @@ imports: $(STAMP) ## Import contracts
 	$(BIN)/lint-imports
 
 soak: $(STAMP) ## Search for faults for long: random calls against a model, kills at every statement
-	DURA_TEST_SOAK=1 $(BIN)/pytest tests/model tests/crash
+	DURA_TEST_SOAK=1 $(BIN)/pytest -rP tests/model tests/crash
 
 compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 	$(BIN)/python tests/compat/run.py
