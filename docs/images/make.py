@@ -18,10 +18,18 @@ SCENES = {
     "sleeping": ["3"],
     "tasks": ["4"],
     "detail": ["slash", *"state:failed", "enter", "enter"],
-    "requeue": ["escape", "R"],
+    "timeline": ["t"],
+    "requeue": ["t", "t", "escape", "R"],
     "events": ["escape", "5"],
     "emit": ["e"],
     "state": ["escape", "6"],
+    "failures": ["7"],
+    "many": ["R"],
+    "approvals": ["escape", "8"],
+    "answer": ["j", "e"],
+    "workers": ["escape", "9"],
+    "queues": ["0"],
+    "audit": ["a"],
 }
 """Picture names, and the keys that lead from one picture to the next."""
 

@@ -27,12 +27,12 @@ VIEW_KEYS: Final = (
     ViewKey("leases", "2", "Leases", "Lease", "who holds what, and for how much longer"),
     ViewKey("sleeping", "3", "Sleeping", "Sleep", "what parked runs wait for, and until when"),
     ViewKey("tasks", "4", "Tasks", "Task", "the list, filtered and sorted"),
-    ViewKey("events", "5", "Events", "Event", "awaited with their waiters, and emitted"),
+    ViewKey("events", "5", "Events", "Evt", "awaited with their waiters, and emitted"),
     ViewKey("state", "6", "State", "State", "namespaces, keys and values"),
     ViewKey("failures", "7", "Failures", "Fail", "what fails alike, how often, what it said last"),
     ViewKey("approvals", "8", "Approvals", "Appr", "waits to be answered, soonest timeout first"),
     ViewKey("workers", "9", "Workers", "Work", "who is there, what each holds, and how fast"),
-    ViewKey("queues", "0", "Queues", "Queue", "depth, oldest due, rates, time to drain"),
+    ViewKey("queues", "0", "Queues", "Que", "depth, oldest due, rates, time to drain"),
     ViewKey("audit", "a", "Audit", "Audit", "who did what to which task, when and why"),
 )
 """The views in the order of their keys."""

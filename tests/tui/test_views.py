@@ -302,7 +302,7 @@ async def test_nothing_is_cut_that_matters_at_80_by_24(path: Path, shop: Shop, c
             assert len(lines) == 24
             assert all(len(line) <= 80 for line in lines)
             assert "? help" in lines[-1]
-            assert f" {view.key} {view.label}" in lines[1]
+            assert f"{view.key} {view.label}" in lines[1]
             assert all(other.key + other.short in lines[1] for other in VIEW_KEYS if other is not view)
 
 

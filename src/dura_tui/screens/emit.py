@@ -19,7 +19,7 @@ from dura_tui.orders import Order, Target, order_for
 from dura_tui.payload import parse_payload
 from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
-from dura_tui.widgets.editor import JsonEditor, blank, laid_out
+from dura_tui.widgets.editor import JsonEditor, blank, harmless, laid_out
 from dura_tui.widgets.entry import Entry
 
 _AWAITED: Final = 200
@@ -121,29 +121,30 @@ class EmitDialog(Dialog[Order]):
         if template is not None and template.event_name != self._name:
             return
         before, self._template = self._template, template
-        if self._editor.text == self._offered and _payload_of(before) != _payload_of(template):
-            self._offer(_payload_of(template))
+        if self._editor.text == self._offered and _ways(before) != _ways(template):
+            self._offer(_ways(template)[0])
 
     def _offer(self, text: str) -> None:
         self._editor.put(text)
         self._offered = self._editor.text
 
     def action_template(self) -> None:
-        """The next of: the template, its shape alone, null."""
-        whole = _payload_of(self._template)
-        ways = list(dict.fromkeys((whole, blank(whole), _NULL)))
+        """The next way to begin."""
+        ways = [harmless(way) for way in _ways(self._template)]
         place = ways.index(self._editor.text) + 1 if self._editor.text in ways else 0
         self._offer(ways[place % len(ways)])
 
     def _from_line(self) -> Cell:
-        template = self._template
-        if template is None or self._editor.text == _NULL:
+        template, text = self._template, self._editor.text
+        if template is None or text == _NULL:
             return cell("Payload, as JSON")
         name = fmt.clip_middle(fmt.printable(template.taken_from), _WAITER_CELLS)
         when = f", {fmt.ago(template.at, self._now)} ago" if self._now and template.at else ""
-        if self._editor.text == self._offered == laid_out(template.payload):
+        if text == harmless(laid_out(template.payload)):
             of = "Payload by template" if template.source == "state" else "Payload of"
             return ((f"{of} ", ""), (f"{name}{when}", "yellow"), (": check it", ""))
+        if text == harmless(blank(template.payload)):
+            return (("Payload like that of ", ""), (f"{name}{when}", "yellow"), (": fill it in", ""))
         return (("Payload, as JSON; template: ", ""), (name, ""))
 
     # --- what is known -----------------------------------------------------------------------------------------------
@@ -255,9 +256,13 @@ class EmitDialog(Dialog[Order]):
         self.action_leave()
 
 
-def _payload_of(template: PayloadTemplate | None) -> str:
-    """What a template puts into the editor."""
-    return laid_out(template.payload) if template is not None and not fmt.is_cut(template.payload) else _NULL
+def _ways(template: PayloadTemplate | None) -> list[str]:
+    """How a payload may begin, the first being offered: a template as it is, of an event its keys alone, to be filled in."""
+    if template is None or fmt.is_cut(template.payload):
+        return [_NULL]
+    whole, shape = laid_out(template.payload), blank(template.payload)
+    ways = (whole, shape, _NULL) if template.source == "state" else (shape, whole, _NULL)
+    return list(dict.fromkeys(ways))
 
 
 def _wakes(event: AwaitedEvent | None, now: datetime | None) -> list[Cell]:

@@ -138,7 +138,7 @@ def tab_line(width: int, tabs: Sequence[Tab], active: str) -> Text:
     )
     room, roomy, labels = 0, False, shapes[-1][1]
     for roomy, labels in shapes:
-        room = width - sum(_tab_width(tab, labels[tab.name], roomy, tab.name == active) for tab in tabs)
+        room = width + 1 - sum(_tab_width(tab, labels[tab.name], roomy, tab.name == active) for tab in tabs)
         if room >= 0:
             break
     counted: set[str] = set()
@@ -152,7 +152,8 @@ def tab_line(width: int, tabs: Sequence[Tab], active: str) -> Text:
         label, gap = labels[tab.name], " " if roomy or tab.name == active else ""
         count = f"{' ' if roomy or tab.name == active else ':'}{tab.count}" if tab.name in counted else ""
         if tab.name == active:
-            text.append(f" {tab.key}{gap if label else ''}{label}{count} ", "bold reverse blue")
+            edge = " " * roomy
+            text.append(f"{edge}{tab.key}{gap if label else ''}{label}{count}{edge}", "bold reverse blue")
         else:
             text.append(" " * roomy + tab.key, "bold blue")
             text.append(
@@ -160,13 +161,14 @@ def tab_line(width: int, tabs: Sequence[Tab], active: str) -> Text:
             )
             text.append(count + " " * roomy, "bright_black")
         text.append(" ")
+    text.right_crop(1)
     return text
 
 
 def _tab_width(tab: Tab, label: str, roomy: bool, active: bool) -> int:
     """Cells of a tab without its count, with the one that parts it from the next."""
     gap = (roomy or active) and bool(label)
-    return cell_len(tab.key) + gap + cell_len(label) + (2 if roomy or active else 0) + 1
+    return cell_len(tab.key) + gap + cell_len(label) + 2 * roomy + 1
 
 
 def key_line(width: int, hints: Sequence[tuple[str, str, str]]) -> Text:
