@@ -50,8 +50,10 @@ class Program:
         return self._log.read_text()
 
     def wait_for(self, part: str, times: int = 1) -> None:
-        wait_until(lambda: self.log.count(part) >= times or self.process.poll() is not None)
-        assert self.log.count(part) >= times, self.log
+        try:
+            wait_until(lambda: self.log.count(part) >= times)
+        except AssertionError:
+            pytest.fail(f"{part!r} is not {times} times in the log:\n{self.log}")
 
     def processes(self) -> list[int]:
         """The pool's processes so far."""

@@ -102,7 +102,7 @@ class Place:
             self.process.join(_REAP_SECONDS)
             code = self.process.exitcode
             if code is None and self.process.pid is not None and not self._exists(self.process.pid):
-                return "has ended; how, another part of this program was told"
+                return "has ended; its exit code went to another part of this program"
         if code is None:
             return None
         return f"was ended by {_name(-code)}" if code < 0 else f"has ended with exit code {code}"
