@@ -99,7 +99,7 @@ class ManyDialog(Dialog[BulkOrder]):
         if not targets:
             return cell("None of them is there any more.", "yellow")
         number = fmt.number(len(targets))
-        what = f" {'task' if len(targets) == 1 else 'tasks'}, {'those that ended last; there are more' if more else 'all there are'}"
+        what = f" {'task' if len(targets) == 1 else 'tasks'}, {'those that ended last; there may be more' if more else 'all there are'}"
         return ((number, "bold yellow"), (f"{what}. Type {number} to {self._action.label} them.", ""))
 
     def on_key(self, event: Key) -> None:
