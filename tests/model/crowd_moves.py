@@ -14,11 +14,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Final
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 
 from conftest import wait_until
 from dura import ClaimedTask, EngineError
+from dura.store import events as event_store
 from dura.store.claim import Claim
 from dura.store.settle import Settlement
 from model import outside, steps, tasks
@@ -70,7 +72,8 @@ class CrowdMoves(TaskMoves):
         self.clock.advance(_LONG)
         self.latest_moment = max(self.latest_moment, self.now)
         self.asked_at[self.door].add(self.now)
-        got = self.crowded([lambda part=part: self.real(part) for part in parts])  # type: ignore[misc]
+        with patch.object(event_store, "_WAKE_BATCH", 500):  # an emit is one transaction here
+            got = self.crowded([lambda part=part: self.real(part) for part in parts])  # type: ignore[misc]
         before = self.store
         for order in _orders(parts):
             self.store = deepcopy(before)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
 from hypothesis import strategies as st
 
-from dura import NotStorable
+from dura import NotStorable, StoreBusy
 from model import outside
 from model.choices import LEASES, NAMES, RETENTIONS, VALUES, Who, callers, events, operators, task_ids
 from model.outside import Operator
@@ -124,6 +125,13 @@ class OutsideMoves(SideBySide):
         )
         assert done is not None
         assert done[0] == done[1]
+
+    @move(1)
+    def compact(self) -> None:
+        """It changes nothing that can be seen, or is refused to who does not have the store to itself."""
+        if not self.inside:
+            with suppress(StoreBusy):
+                self.engine.compact()
 
 
 class MemoryMoves(SideBySide):

@@ -109,19 +109,31 @@ class StepMoves(OutsideMoves, TaskMoves):
             done = self.both(real, after)
         assert done is None or done[0] == done[1]
 
-    @move(10, what=waits(), timeout=TIMEOUTS, strange=st.sampled_from((False,) * 9 + (True,)))
-    def wait(self, what: tuple[Who, str, str], timeout: float | None, strange: bool) -> None:
+    @move(
+        10, what=waits(), timeout=TIMEOUTS, strange=st.sampled_from((False,) * 9 + (True,)), signals=st.booleans()
+    )  # fmt: skip
+    def wait(self, what: tuple[Who, str, str], timeout: float | None, strange: bool, signals: bool) -> None:
         who, step, event = what
         run_id = who.task.run_id
         task_id = GHOST.task_id if strange else who.task.task_id
+        signals = signals and not self.inside
+
+        def real() -> tuple[bool, Any]:
+            wanted: dict[str, Any] = {
+                "run_id": run_id, "task_id": task_id, "step_name": step, "event_name": event,
+                "timeout_secs": timeout, "on_timeout": "late",
+            }  # fmt: skip
+            try:
+                if signals:
+                    return False, self.engine.wait_for_event(**wanted, **told)
+                return self.engine.await_event(**wanted, **told)
+            except WorkflowSuspended:
+                return True, None
+
         with self.acting(who) as (told, token):
             done = self.both(
-                lambda: self.engine.await_event(
-                    run_id=run_id, task_id=task_id, step_name=step, event_name=event, timeout_secs=timeout,
-                    on_timeout="late", **told,
-                ),
-                lambda: steps.wait(self.store, self.now, run_id, token, task_id, step, event, timeout),
-            )  # fmt: skip
+                real, lambda: steps.wait(self.store, self.now, run_id, token, task_id, step, event, timeout)
+            )
         if done is not None:
             expected = (True, None) if done[1] is None else (False, _decoded(done[1], on_timeout="late"))
             assert done[0] == expected

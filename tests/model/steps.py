@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from dura import InvalidValue, LeaseLost, StepConflict, TaskCancelledError, TaskNotFound
-from model.rows import LIVE, SLEEP, TIMED_OUT, Checkpoint, Event, Store, Task, Wait
+from model.rows import LIVE, NEVER, SLEEP, TIMED_OUT, Checkpoint, Event, Store, Task, Wait
 from model.tasks import held, park
 
 Holder = tuple[str, int] | None
@@ -108,9 +108,10 @@ def emit(store: Store, now: datetime, event: str, payload: str, by: str | None) 
 
 
 def parked_on(task: Task, event: str, now: datetime) -> bool:
-    """Whether the task's run sleeps on the event and its step's deadline has not passed."""
+    """Whether the task's run sleeps on the event, and a step of it whose deadline has not passed waits for it."""
     run = task.latest
-    return run.state == "sleeping" and run.event == event and run.available_at >= now
+    deadlines = [wait.deadline or NEVER for wait in task.waits.values() if wait.event == event]
+    return run.state == "sleeping" and run.event == event and max(deadlines) >= now
 
 
 def _own(task: Task, run_id: str) -> None:

@@ -27,7 +27,7 @@ _ANY: Final = settings(
     report_multiple_bugs=False,
     phases=[Phase.reuse, Phase.generate, Phase.shrink],
 )
-_QUICK: Final = settings(_ANY, max_examples=70, stateful_step_count=40, derandomize=True, database=None)
+_QUICK: Final = settings(_ANY, max_examples=50, stateful_step_count=40, derandomize=True, database=None)
 _SOAK: Final = settings(
     _ANY, max_examples=int(os.environ.get("DURA_TEST_EXAMPLES", "5000")), stateful_step_count=60
 )
@@ -41,6 +41,8 @@ def test_engine_and_model_agree(
     # Most of its examples would be an earlier one with some choices doubled: here new ones find more.
     monkeypatch.setattr(f"{_ENGINE}.ConjectureRunner.generate_mutations_from", lambda runner, data: None)
     faulthandler.cancel_dump_traceback_later()
+    # A few waiters of an event are very many.
+    monkeypatch.setattr("dura.store.events._WAKE_BATCH", 2)
     DurableEngine(tmp_path / "blank.db").close()
     profile = _SOAK if os.environ.get("DURA_TEST_SOAK") else _QUICK
     # Hypothesis documents that any function that makes a machine will do.
