@@ -7,9 +7,9 @@ from html import escape
 from typing import Final
 
 from benchmarks.measures import written
-from benchmarks.results import Results
+from benchmarks.results import Results, Spread
 from benchmarks.rows import ROWS, Row
-from benchmarks.systems import BARE
+from benchmarks.systems import BARE, System
 
 _COLOURS: Final = {
     "dura": "#1f6feb",
@@ -32,7 +32,7 @@ _STYLE: Final = (
 
 
 def bars(results: Results) -> str:
-    """A group of bars for each rate; within a group the lengths compare."""
+    """A group of bars for each rate; within a group the lengths compare. A line on a bar is the middle half of the rounds."""
     drawn: list[str] = []
     y = 10.0
     for row in ROWS:
@@ -41,27 +41,31 @@ def bars(results: Results) -> str:
             continue
         drawn.append(_text(12, y + 16, row.title, "t"))
         y += _TITLE - 8
-        most = max(rate for _, _, rate in rates)
-        for system, title, rate in rates:
-            length = max(1.0, (_WIDTH - _LABELS - _NUMBERS) * rate / most)
-            drawn.append(_text(_LABELS - 8, y + 13, title, "", anchor="end"))
+        most = max(found.high for _, found in rates)
+        across = (_WIDTH - _LABELS - _NUMBERS) / most
+        for system, found in rates:
+            length = max(1.0, across * found.median)
+            drawn.append(_text(_LABELS - 8, y + 13, system.title, "", anchor="end"))
             drawn.append(
                 f'<rect x="{_LABELS}" y="{y:.0f}" width="{length:.0f}" height="{_BAR - 4}" rx="2" '
-                f'fill="{_COLOURS[system]}"/>'
+                f'fill="{_COLOURS[system.id]}"/>'
             )
-            drawn.append(_text(_LABELS + length + 6, y + 12, written(rate, "rate"), "n"))
+            low, high = _LABELS + across * found.low, _LABELS + across * found.high
+            drawn.append(
+                f'<path d="M{low:.1f} {y + _BAR / 2 - 2:.0f}H{high:.1f}" stroke="#24292f" stroke-width="2"/>'
+            )
+            end = max(_LABELS + length, high)
+            drawn.append(_text(end + 6, y + 12, written(found.median, "rate"), "n"))
             y += _BAR
         y += 14
     return _svg(_WIDTH, y, drawn)
 
 
-def _rates(results: Results, row: Row) -> list[tuple[str, str, float]]:
+def _rates(results: Results, row: Row) -> list[tuple[System, Spread]]:
     found = (
-        (system.id, system.title, results.median(row.id, system.id, "rate"))
-        for system in row.systems
-        if system is not BARE
+        (system, results.spread(row.id, system.id, "rate")) for system in row.systems if system is not BARE
     )
-    return [(system, title, rate) for system, title, rate in found if rate is not None]
+    return [(system, rate) for system, rate in found if rate is not None]
 
 
 _PANEL: Final = 400
