@@ -116,10 +116,14 @@ def _constant_lookout() -> None:
     _replace("dura.store.due", "_LOOKOUT_SECONDS", 0.0)
 
 
+def _look_at_every_step() -> None:
+    _replace("dura.current", "CurrentClaim.shows_unused", lambda self, step, disturbances: False)
+
+
 def _random_ids() -> None:
     from benchmarks import bulk_rows
 
-    _replace_everywhere("dura.ids", "new_id", lambda: uuid.uuid4().hex)
+    _replace_everywhere("dura.ids", "new_ids", lambda count: [uuid.uuid4().hex for _ in range(count)])
     _replace("benchmarks.bulk_rows", "ORDERED_IDS", bulk_rows.RANDOM_IDS)
 
 
@@ -167,6 +171,13 @@ MECHANISMS: Final = (
         "look after what is due every 50 ms while there is work",
         "at every claim",
         _constant_lookout,
+    ),
+    Mechanism(
+        "sightings",
+        "take a step for unused that was seen unused a moment ago",
+        "a read before each step",
+        _look_at_every_step,
+        rows=("steps-8", "steps-32"),
     ),
     Mechanism(
         "ids",

@@ -22,7 +22,7 @@ from benchmarks.systems import ALL, BARE, BY_ID, System
 _PATIENCE: Final = {"tiny": 60, "quick": 120, "full": 3_600, "large": 14_400}
 """Seconds after which a cell is given up."""
 
-_STARTING: Final = 0.5
+_STARTING: Final = 0.3
 _BUILT: Final = 5e-5
 """Seconds that a cell takes for starting, and for each task of a large store that must be built: to tell what is left."""
 
