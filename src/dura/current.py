@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
@@ -80,16 +79,21 @@ class CurrentClaim:
 _current: ContextVar[CurrentClaim | None] = ContextVar("dura_current_claim", default=None)
 
 
-@contextmanager
-def holding(engine: object, task: ClaimedTask) -> Iterator[CurrentClaim]:
+class holding:  # noqa: N801 - a context manager, used like a function; as a class it costs a third
     """Make the task's claim the current one inside the block."""
-    claim = CurrentClaim(engine, task)
-    reset = _current.set(claim)
-    try:
-        yield claim
-    finally:
-        claim.forget()
-        _current.reset(reset)
+
+    __slots__ = ("_claim", "_reset")
+
+    def __init__(self, engine: object, task: ClaimedTask) -> None:
+        self._claim = CurrentClaim(engine, task)
+
+    def __enter__(self) -> CurrentClaim:
+        self._reset = _current.set(self._claim)
+        return self._claim
+
+    def __exit__(self, *_: object) -> None:
+        self._claim.forget()
+        _current.reset(self._reset)
 
 
 def current_claim(engine: object) -> CurrentClaim | None:

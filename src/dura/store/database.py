@@ -25,7 +25,7 @@ from dura.clock import Clock, to_text
 from dura.errors import CommitUnknown, StoreBusy, StoreError
 from dura.store.connections import Connections, Link, Transaction
 from dura.store.door import Door, Late, Ticket
-from dura.store.faults import faults_named, translate
+from dura.store.faults import named, translate
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -171,8 +171,13 @@ class Database:
     def read(self, query: Callable[[sqlite3.Connection], R]) -> R:
         """Run a query on the calling thread's connection, seeing what its open operation has changed."""
         link = self._connections.link()
-        with link.busy, faults_named(self.path):
-            return query(self._connections.open(link))
+        try:
+            with link.busy:
+                return query(self._connections.open(link))
+        except sqlite3.ProgrammingError:
+            raise
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise named(error, self.path) from error
 
     def version(self) -> int:
         """A number that differs once another connection has committed; for the calling thread to compare over time."""

@@ -138,10 +138,15 @@ def faults_named(path: str) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise
-    except UnicodeDecodeError as error:
-        raise StoreError(
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise named(error, path) from error
+
+
+def named(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StoreError:
+    """The error to raise for one of a use of the store: one that names `path`."""
+    if isinstance(error, UnicodeDecodeError):
+        return StoreError(
             f"{path} is damaged: a text in it is no text ({error.reason}). Keep a copy, and restore a backup.",
             path=path,
-        ) from error
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
+        )
+    return translate(error, path)
