@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from queue import SimpleQueue
 from types import FrameType
 from typing import Final
 
@@ -34,20 +35,32 @@ SHUTDOWN_GRACE_SECONDS: Final = 10.0
 """How long a drain waits for runs in hand by default."""
 
 _TICK: Final = 0.05
+"""How often a drain looks for a signal, in seconds."""
+
 _REPORT_SECONDS: Final = 2.0
 
 
 class Signals:
-    """Counts the signals that ask for an end. The handler only counts: it may run between any two instructions."""
+    """Counts the signals that ask for an end. The handler only counts and puts: it may run between any two instructions."""
 
     def __init__(self) -> None:
         self.count = 0
         self.latest = 0
+        self._calls: SimpleQueue[None] = SimpleQueue()
 
     def note(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - the handler's signature
         """Count a signal. Any thread may call it."""
         self.count += 1
         self.latest = number
+        self.wake()
+
+    def wake(self) -> None:
+        """End the present `wait`, or the next. Any thread may call it, and a handler too: nothing else that wakes may."""
+        self._calls.put(None)
+
+    def wait(self) -> None:
+        """Wait for a signal, or to be woken."""
+        self._calls.get()
 
     @contextmanager
     def caught(self) -> Iterator[None]:
@@ -151,7 +164,7 @@ def _priorities(worker_count: int, lanes: Sequence[tuple[int, int]]) -> list[int
 def run_threads(terms: Terms, workers: list[Worker], signals: Signals, grace: float) -> None:
     """Run each worker on a thread of its own until the end is asked for, then drain them."""
     try:
-        with Wakeup(terms.engine, terms.stop_event) as wakeup:
+        with Wakeup(terms.engine, terms.stop_event, signals.wake) as wakeup:
             threads = [
                 threading.Thread(target=worker.run, args=(wakeup,), name=f"dura-worker-{number}", daemon=True)
                 for number, worker in enumerate(workers)
@@ -160,8 +173,8 @@ def run_threads(terms: Terms, workers: list[Worker], signals: Signals, grace: fl
                 for thread in threads:
                     thread.start()
                 logger.info("%d workers on %s", len(workers), terms.engine.db_path)
-                while not terms.stop_event.wait(_TICK) and not signals.count:
-                    pass
+                while not terms.stop_event.is_set() and not signals.count:
+                    signals.wait()
                 terms.stop_event.set()
                 _drain(workers, threads, signals, grace)
             except BaseException:

@@ -1,51 +1,84 @@
 """Telling idle workers that there may be work, so that they need not poll often to start quickly.
 
 A writer of the same process that made work due says so right after its commit. Writers of other processes are noticed by
-one thread that reads `PRAGMA data_version`, which costs microseconds and no lock. One signal wakes one worker; a worker
-that finds work passes the signal on, so a burst wakes as many as it needs.
+one thread. It sleeps until the write-ahead log is written, and then reads `PRAGMA data_version`, which takes no lock, until
+the commit shows. One signal wakes one worker; a worker that finds work passes the signal on, so a burst wakes as many as it
+needs. Nothing here ticks fast: a pool without work costs little more than its workers' polls.
 """
 
 from __future__ import annotations
 
 import logging
+import select
 import threading
-from types import TracebackType
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final, Self
 
 from dura.engine import DurableEngine
 from dura.errors import StoreError
+from dura.workers.bell import Bell
+from dura.workers.logwatch import LogWatch
 
 logger = logging.getLogger("dura.workers")
 
-_WATCH_SECONDS: Final = 0.03
-"""How often other processes' commits, and the stop event, are looked for."""
+_SOON: Final = 0.001
+_BREATH: Final = 0.025
+_QUIET: Final = 2.0
+"""Seconds between two looks for a commit. The log is written before the commit shows, and how long before is up to the disk:
+so the first look comes soon, and each further one after twice the time, up to the pause that is kept while all is quiet. A
+log that is written all the time is looked at after each breath; so is one whose writing goes unnoticed."""
 
-_TROUBLED_SECONDS: Final = 1.0
-"""How long the watcher leaves a store alone that it could not read."""
+_TROUBLED: Final = 1.0
+"""How long the watcher leaves a store alone that it could not read, in seconds."""
+
+_OUTLIVED: Final = 5.0
+"""How long the thread that waits for the stop event may outlive a pool that ends without it, in seconds."""
 
 
 class Wakeup:
     """Where a pool's idle workers wait. A context manager: inside the block, writers and the watcher signal it."""
 
-    def __init__(self, engine: DurableEngine, stop_event: threading.Event) -> None:
+    def __init__(
+        self, engine: DurableEngine, stop_event: threading.Event, stopped: Callable[[], None] | None = None
+    ) -> None:
+        """Prepare to wake the workers of `engine`, all of them once `stop_event` is set.
+
+        Args:
+            engine: The store.
+            stop_event: Ends the pool.
+            stopped: Called once it is set, on a thread of its own.
+        """
         self._engine = engine
         self._stop_event = stop_event
+        self._stopped = stopped
         self._condition = threading.Condition()
         self._signalled = False
-        self._ended = threading.Event()
+        self._ended = False
+        self._bell = Bell()
         self._watcher = threading.Thread(target=self._watch, name="dura-watcher", daemon=True)
+        self._listener = threading.Thread(target=self._listen, name="dura-stop", daemon=True)
 
     def __enter__(self) -> Self:
-        self._engine.database.listeners.append(self.signal)
-        self._watcher.start()
+        listeners = self._engine.database.listeners
+        with ExitStack() as stack:
+            stack.enter_context(self._bell)
+            listeners.append(self.signal)
+            stack.callback(listeners.remove, self.signal)
+            for thread in (self._listener, self._watcher):
+                thread.start()
+                stack.callback(self._end, thread)
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._engine.database.listeners.remove(self.signal)
-        self._ended.set()
-        self._watcher.join()
+    def __exit__(self, *about: object) -> None:
+        self._stack.close()
+
+    def _end(self, thread: threading.Thread) -> None:
+        self._ended = True
+        self._bell.ring()
+        if thread is self._watcher or self._stop_event.is_set():
+            thread.join()
 
     def signal(self) -> None:
         """Wake one idle worker, or keep the next one that would go idle from it."""
@@ -60,23 +93,53 @@ class Wakeup:
                 self._condition.wait(seconds)
             self._signalled = False
 
+    def _listen(self) -> None:
+        """Wait for the stop event: nobody else need look whether it is set."""
+        while not self._stop_event.wait(_OUTLIVED):
+            if self._ended:
+                return
+        with self._condition:
+            self._condition.notify_all()
+        if self._stopped is not None:
+            self._stopped()
+
     def _watch(self) -> None:
-        seen: int | None = None
-        pause = _WATCH_SECONDS
+        """Signal other processes' commits until the bell rings."""
+        log = LogWatch(f"{self._engine.db_path}-wal")
+        ended, listening = select.poll(), select.poll()
+        ended.register(self._bell.mouth, select.POLLIN)
+        listening.register(self._bell.mouth, select.POLLIN)
+        if log.descriptor >= 0:
+            listening.register(log.descriptor, select.POLLIN)
+        seen: tuple[object, int] | None = None
+        pause = _SOON
         try:
-            while not self._ended.wait(pause):
-                if self._stop_event.is_set():
-                    with self._condition:
-                        self._condition.notify_all()
-                    return
+            while not ended.poll(1000 * pause if pause <= _BREATH else 0):
+                if pause > _BREATH and listening.poll(1000 * pause):
+                    pause = _SOON
+                    continue
+                # In this order: what is written from here on is told, what was committed before is seen.
+                log.forget()
+                log.watch()
                 try:
-                    version = self._engine.database.version()
-                    pause = _WATCH_SECONDS
+                    version = self._version()
                 except StoreError as error:
                     logger.warning("cannot look for other processes' work: %s", error)
-                    version, pause = None, _TROUBLED_SECONDS
+                    seen, pause = None, _SOON
+                    ended.poll(1000 * _TROUBLED)
+                    continue
+                pause = min(2 * pause, _QUIET)
                 if version != seen:
                     seen = version
                     self.signal()
+                    pause = min(pause, _BREATH)
+                if not log.watching:
+                    pause = _BREATH
         finally:
+            log.close()
             self._engine.close()
+
+    def _version(self) -> tuple[object, int]:
+        """What differs once another connection has committed. Each connection counts for itself, so its own is part of it."""
+        database = self._engine.database
+        return database.read(lambda connection: connection), database.version()
