@@ -16,6 +16,9 @@ from dura_tui.keys import VIEW_KEYS
 from dura_tui.screens.dialog import Dialog
 from dura_tui.widgets.bars import Tab
 
+_WITH_HELP = 78
+"""From which width of the terminal on there is room for what each view is about."""
+
 
 class ViewDialog(Dialog[str]):
     """Returns the name of the view that was chosen, by its key or with Enter."""
@@ -41,7 +44,8 @@ class ViewDialog(Dialog[str]):
             text.append(f"{tab.key}  ", "bold blue")
             text.append(tab.label.ljust(10), "bold")
             text.append(tab.count.rjust(6) + "  ", "bright_black")
-            text.append(view.help, "bright_black")
+            if self.app.size.width >= _WITH_HELP:
+                text.append(view.help, "bright_black")
             self._list.add_option(Option(text, id=tab.name))
         self._list.highlighted = next(
             (place for place, tab in enumerate(self._tabs) if tab.name == self._shown), 0
