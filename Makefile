@@ -22,6 +22,7 @@ demo: $(STAMP) ## Show the monitor on a live demo store (set-up included)
 
 test: $(STAMP) ## Run the tests (set-up included)
 	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup --batching off tests/engine tests/store tests/workers tests/crash tests/model
 
 check: $(STAMP) format lint type imports test compat ## Everything a change must pass
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,30 @@ from typing import Any, TypeVar
 import pytest
 
 from dura import ClaimedTask, DurableEngine
+from dura.store import door
+
+UNBATCHED = Path(__file__).parent / "unbatched"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--batching", choices=("on", "off"), default="on", help="whether one commit may serve many operations"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--batching") == "off":
+        door._LARGEST_COMPANY = 0  # type: ignore[misc]  # what nothing but this option changes
+        paths = [str(UNBATCHED), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--batching") == "off":
+        for item in items:
+            if item.get_closest_marker("batching"):
+                item.add_marker(pytest.mark.skip(reason="is about batching"))
+
 
 R = TypeVar("R")
 

@@ -40,8 +40,10 @@ def decode(text: str | None) -> Any:
     if text is None:
         return None
     try:
-        # A third of the time of `json.loads`, for what the engine has written itself: no space around it.
+        # Half the time of `json.loads`, for what the engine has written itself: no space around it.
         value, end = _decoder.raw_decode(text)
+        if end == len(text):
+            return value
     except (TypeError, ValueError):
-        end = -1
-    return value if end == len(text) else json.loads(text)
+        pass
+    return json.loads(text)

@@ -8,10 +8,10 @@ variable: threads that a handler starts do not inherit it; they pass `claim_toke
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from dura.records import ClaimedTask
@@ -53,14 +53,14 @@ class CurrentClaim:
             seen is not None
             and disturbances == seen.disturbances
             and step not in seen.steps
-            and time.monotonic() < seen.until
+            and monotonic() < seen.until
         )
 
     def saw(self, steps: Iterable[str], *, disturbances: int, kept: int) -> None:
         """Note what a look has shown, unless results were kept since it began."""
         with self._lock:
             if kept == self.kept:
-                self._sighting = Sighting(set(steps), disturbances, time.monotonic() + _SIGHTING_SECONDS)
+                self._sighting = Sighting(set(steps), disturbances, monotonic() + _SIGHTING_SECONDS)
 
     def keeps(self, step: str, *, disturbances: int) -> None:
         """Note that a result was kept, in a transaction that showed the claim live."""
@@ -69,7 +69,7 @@ class CurrentClaim:
             if self._sighting is not None:
                 self._sighting.steps.add(step)
                 if disturbances == self._sighting.disturbances:
-                    self._sighting.until = time.monotonic() + _SIGHTING_SECONDS
+                    self._sighting.until = monotonic() + _SIGHTING_SECONDS
 
     def forget(self) -> None:
         """Let every later step look."""

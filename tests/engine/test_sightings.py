@@ -1,0 +1,139 @@
+"""What a handler's step may take for granted: that its claim was live and the step unused, as seen a moment ago."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ManualClock, claim, plain, rows, started
+from dura import ClaimedTask, DurableEngine, LeaseLost, TaskCancelledError
+from dura import current as current_module
+from dura.current import holding
+from dura.store.database import disturbances
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The monotonic clock of claims, which stands still unless the test moves it."""
+    now = [0.0]
+    monkeypatch.setattr(current_module, "monotonic", lambda: now[0])
+    return now
+
+
+def step(engine: DurableEngine, task: ClaimedTask, name: str, result: object = None) -> Any:
+    return engine.checkpoint(task_id=task.task_id, step_name=name, fn=lambda: result)
+
+
+def looks(engine: DurableEngine, call: Callable[[], object]) -> int:
+    """How many statements of the call read tables outside a transaction."""
+    statements: list[str] = []
+    engine.database.read(lambda connection: connection.set_trace_callback(statements.append))
+    call()
+    engine.database.read(lambda connection: connection.set_trace_callback(None))
+    return len(statements)
+
+
+def test_a_step_that_follows_another_at_once_does_not_look_again(
+    engine: DurableEngine, seconds: list[float]
+) -> None:
+    task = started(engine)
+    with holding(engine, task):
+        assert looks(engine, lambda: step(engine, task, "a")) > 0
+        for name in ("b", "c"):
+            seconds[0] += 0.04
+            assert looks(engine, lambda name=name: step(engine, task, name)) == 0
+        seconds[0] += 0.06
+        assert looks(engine, lambda: step(engine, task, "d")) > 0
+
+
+def test_a_finished_step_is_not_run_again_whatever_was_seen(
+    engine: DurableEngine, seconds: list[float]
+) -> None:
+    task = started(engine)
+    with holding(engine, task):
+        assert [step(engine, task, "a", 1), step(engine, task, "b", 2)] == [1, 2]
+        assert [step(engine, task, "a", 3), step(engine, task, "b", 4)] == [1, 2]
+
+
+def test_a_step_kept_by_somebody_of_this_process_is_not_run_again(
+    engine: DurableEngine, path: Path, seconds: list[float]
+) -> None:
+    task = started(engine)
+    beside = DurableEngine(path)
+    with holding(engine, task):
+        step(engine, task, "a")
+        beside.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: "theirs")
+        assert step(engine, task, "b", "mine") == "theirs"
+    beside.close()
+
+
+@pytest.mark.parametrize("by", ["the same engine", "another engine of the process"])
+def test_a_cancel_from_this_process_stops_the_very_next_step(
+    engine: DurableEngine, path: Path, seconds: list[float], by: str
+) -> None:
+    task = started(engine)
+    other = engine if by == "the same engine" else DurableEngine(path)
+    ran: list[str] = []
+    with holding(engine, task):
+        step(engine, task, "a")
+        other.cancel_task(task.task_id)
+        with pytest.raises(TaskCancelledError):
+            engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
+    assert ran == []
+    other.close()
+
+
+def test_a_claim_that_was_taken_over_in_this_process_runs_no_further_step(
+    engine: DurableEngine, clock: ManualClock, seconds: list[float]
+) -> None:
+    task = started(engine, lease=10)
+    ran: list[str] = []
+    with holding(engine, task):
+        step(engine, task, "a")
+        clock.advance(11)
+        assert claim(engine, worker_id="w2").run_id == task.run_id
+        with pytest.raises(LeaseLost):
+            engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
+    assert ran == []
+
+
+@pytest.mark.parametrize(("later", "runs"), [(0.04, 1), (0.06, 0)])
+def test_what_another_process_ended_is_noticed_within_50_ms_and_keeps_nothing_before(
+    engine: DurableEngine, path: Path, seconds: list[float], later: float, runs: int
+) -> None:
+    task = started(engine)
+    ran: list[str] = []
+    with holding(engine, task):
+        step(engine, task, "a")
+        with plain(path) as other:
+            other.execute("UPDATE runs SET state = 'cancelled', claim_expires_at = NULL")
+            other.execute("UPDATE tasks SET state = 'cancelled', terminal_at = enqueue_at")
+        seconds[0] += later
+        with pytest.raises(TaskCancelledError):
+            engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
+    assert len(ran) == runs
+    assert rows(path, "SELECT checkpoint_name FROM checkpoints") == [("a",)]
+
+
+def test_nothing_is_taken_for_granted_once_the_handler_has_ended(
+    engine: DurableEngine, seconds: list[float]
+) -> None:
+    task = started(engine)
+    with holding(engine, task) as held:
+        step(engine, task, "a")
+        assert held.shows_unused("b", disturbances())
+    assert not held.shows_unused("b", disturbances())
+
+
+def test_a_look_that_began_before_a_result_was_kept_shows_nothing(engine: DurableEngine) -> None:
+    """Another thread of the handler keeps a step while the look is on its way."""
+    task = started(engine)
+    with holding(engine, task) as held:
+        before = held.kept
+        step(engine, task, "a")
+        held.forget()
+        held.saw([], disturbances=disturbances(), kept=before)
+        assert not held.shows_unused("a", disturbances())
