@@ -12,7 +12,7 @@ from conftest import ManualClock, claim, plain, rows, started
 from dura import ClaimedTask, DurableEngine, LeaseLost, TaskCancelledError
 from dura import current as current_module
 from dura.current import holding
-from dura.store.database import disturbances
+from dura.store.commits import disturbances
 
 
 @pytest.fixture

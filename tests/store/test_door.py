@@ -13,6 +13,7 @@ import pytest
 
 from conftest import ManualClock, plain, rows, trace, wait_until
 from dura import DurableEngine, InvalidRunState, StoreBusy, StoreError
+from dura.store import commits as commits_module
 from dura.store import database as database_module
 from dura.store import door as door_module
 from dura.store.connections import Transaction
@@ -258,7 +259,7 @@ def test_a_full_disk_is_named_and_only_what_does_not_fit_is_lost(path: Path) -> 
 
 # --- Ctrl-C in the leader --------------------------------------------------------------------------------------------
 
-FILES = {database_module.__file__, door_module.__file__}
+FILES = {database_module.__file__, commits_module.__file__, door_module.__file__}
 
 
 def interrupted_at(number: int, call: Callable[[], Any]) -> tuple[bool, BaseException | None]:

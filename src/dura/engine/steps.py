@@ -12,7 +12,7 @@ from dura.engine.opened import OpenedStore
 from dura.errors import InvalidRunState, InvalidValue, LeaseLost, WorkflowSuspended
 from dura.store import checkpoints, events
 from dura.store.checkpoints import Holder, Stored
-from dura.store.database import disturbances
+from dura.store.commits import disturbances
 
 T = TypeVar("T")
 

@@ -15,69 +15,23 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from dura.clock import Clock, to_text
-from dura.errors import CommitUnknown, StoreBusy, StoreError
-from dura.store.connections import Connections, Link, Transaction
+from dura.errors import StoreBusy
+from dura.store.commits import Commits
+from dura.store.connections import Connections, Transaction
 from dura.store.door import Door, Late, Ticket
-from dura.store.faults import named, translate
+from dura.store.faults import named
 
 Q = TypeVar("Q")
 R = TypeVar("R")
 
-_LONGEST_BATCH: Final = 0.02
-"""Seconds after which a leader commits what it has; those who wait behind come next."""
-
 _FORK_PATIENCE: Final = 5.0
 """Seconds that a fork waits for running operations."""
-
-
-def _settle(batch: list[Ticket[Any]], error: Exception | None = None) -> None:
-    """Let every caller of the batch go on, with the error if there is one."""
-    for ticket in batch:
-        ticket.settle(error)
-
-
-def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
-    """Those whom one call of their operation can serve, together; every other alone."""
-    groups: dict[object, list[Ticket[Any]]] = {}
-    for ticket in tickets:
-        groups.setdefault(ticket if ticket.request is None else ticket.operation, []).append(ticket)
-    return list(groups.values())
-
-
-def _call(group: list[Ticket[Any]], transaction: Transaction) -> None:
-    operation = group[0].operation
-    for ticket in group:
-        ticket.error = None
-    if group[0].request is None:
-        transaction.disturbs = True
-        group[0].result = operation(transaction)
-    else:
-        results = operation(transaction, [ticket.request for ticket in group])
-        for ticket, result in zip(group, results, strict=True):
-            ticket.result = result
-
-
-_disturbances = 0
-
-
-def disturbances() -> int:
-    """A number that differs once this process has disturbed a claim, of any store.
-
-    That is a commit by which a claim may have ended, or a step been used, otherwise than by its holder's own call.
-    """
-    return _disturbances
-
-
-def _disturb() -> None:
-    global _disturbances
-    _disturbances += 1
 
 
 class Database:
@@ -98,6 +52,7 @@ class Database:
             self.path, busy_timeout_ms=self._busy_timeout_ms, synchronous=self._synchronous
         )
         self._door = Door()
+        self._commits = Commits(self.path, self._connections, self._door, self.now)
 
     def now(self) -> str:
         """The clock's time, in the store's format."""
@@ -142,9 +97,10 @@ class Database:
         return self._stand_in_line(Ticket(operation, request))
 
     def _stand_in_line(self, ticket: Ticket[R]) -> R:
+        announces = False
         try:
             if self._enter(ticket):
-                self._lead(ticket)
+                announces = self._commits.lead(ticket)
         finally:
             try:
                 self._door.leave(ticket)
@@ -152,6 +108,9 @@ class Database:
                 # Ctrl-C: whoever is next must not wait for a leader that is gone.
                 self._door.leave(ticket)
                 raise
+        if announces:
+            for listener in tuple(self.listeners):
+                listener()
         return ticket.outcome()
 
     def _enter(self, ticket: Ticket[Any]) -> bool:
@@ -183,120 +142,6 @@ class Database:
         """A number that differs once another connection has committed; for the calling thread to compare over time."""
         return self.read(lambda connection: int(connection.execute("PRAGMA data_version").fetchone()[0]))
 
-    def _lead(self, first: Ticket[Any]) -> None:
-        """Run the leader's operation and those of its company, and settle all their tickets."""
-        link = self._connections.link() if first.alone else self._connections.writer
-        batch = [first]
-        with link.busy:
-            try:
-                announces = self._serve(link, batch)
-            except BaseException:
-                self._door.put_back([ticket for ticket in batch[1:] if not ticket.settled])
-                raise
-        if announces:
-            for listener in tuple(self.listeners):
-                listener()
-
-    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool = True) -> bool:
-        """Commit the batch and settle it. Returns whether work has become due."""
-        try:
-            return self._commit_together(link, batch, company=company and not batch[0].alone)
-        except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
-            shared = isinstance(error, sqlite3.Error | StoreError) and not isinstance(error, CommitUnknown)
-            if shared and len(batch) > 1:
-                # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
-                announced = [self._serve(link, [ticket], company=False) for ticket in batch]
-                return any(announced)
-            _settle(batch, self._named(error))
-            return False
-
-    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> bool:
-        """One transaction for the batch, which grows by those who wait as long as the lock is held.
-
-        Whatever is raised, Ctrl-C between any two steps included: a ticket is settled exactly if its operation was
-        committed.
-        """
-        connection = self._connections.open(link)
-        committing = False
-        try:
-            if connection.in_transaction:
-                # Ctrl-C has kept the last leader from ending its transaction.
-                connection.execute("ROLLBACK")
-            connection.execute("BEGIN IMMEDIATE")
-            self._connections.check_identity(link)
-            link.transaction = transaction = Transaction(connection, self.now())
-            self._call_all(batch, transaction, company=company)
-            committing = True
-            connection.execute("COMMIT")
-            if transaction.disturbs:
-                _disturb()
-            _settle(batch)
-            return transaction.announces
-        except sqlite3.OperationalError as error:
-            if committing and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
-                raise CommitUnknown(
-                    f"{self.path}: the disk failed during a commit ({error}). Whether the change was kept is unknown: "
-                    "read it back before repeating the call.",
-                    path=self.path,
-                ) from error
-            raise
-        except Exception:
-            raise
-        except BaseException:
-            # Ctrl-C after the commit: what is committed must not be run again.
-            if committing and not connection.in_transaction:
-                _settle(batch)
-            raise
-        finally:
-            # SQLite has ended the transaction by itself after a full disk or an I/O error.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            link.transaction = None
-
-    def _call_all(self, batch: list[Ticket[Any]], transaction: Transaction, *, company: bool) -> None:
-        """Call the operations of the batch, and of those who have come to wait meanwhile, until nobody has or time is up.
-
-        Those that the time does not suffice for leave the batch.
-        """
-        began = time.monotonic()
-        called = 0
-        if company:
-            self._door.company(batch)
-        while called < len(batch):
-            groups = _groups(batch[called:])
-            batch[called:] = [ticket for group in groups for ticket in group]
-            for group in groups:
-                if called and time.monotonic() - began > _LONGEST_BATCH:
-                    self._door.put_back(batch[called:])
-                    del batch[called:]
-                    return
-                if len(batch) == 1:
-                    _call(group, transaction)
-                else:
-                    self._call_in_savepoint(group, transaction)
-                called += len(group)
-            if company:
-                self._door.company(batch)
-
-    def _call_in_savepoint(self, group: list[Ticket[Any]], transaction: Transaction) -> None:
-        """Call the operation of the group's tickets; if it fails for several, call it for each alone."""
-        transaction.execute("SAVEPOINT operation")
-        transaction.now = self.now()
-        try:
-            _call(group, transaction)
-        except Exception as error:
-            if not transaction.connection.in_transaction:
-                raise
-            transaction.execute("ROLLBACK TO operation")
-            transaction.execute("RELEASE operation")
-            if len(group) == 1:
-                group[0].error = self._named(error)
-            else:
-                for ticket in group:
-                    self._call_in_savepoint([ticket], transaction)
-        else:
-            transaction.execute("RELEASE operation")
-
     def _join(self, outer: Transaction, operation: Callable[[Transaction], R]) -> R:
         transaction = Transaction(outer.connection, self.now())
         outer.execute("SAVEPOINT joined")
@@ -310,9 +155,6 @@ class Database:
         outer.execute("RELEASE joined")
         outer.announces |= transaction.announces
         return result
-
-    def _named(self, error: Exception) -> Exception:
-        return translate(error, self.path) if isinstance(error, sqlite3.Error) else error
 
     def close(self) -> None:
         """Close the calling thread's connection; it opens again when used again."""

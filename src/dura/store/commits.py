@@ -1,0 +1,191 @@
+"""Committing: one transaction for all who wait at the door, led by whoever stands first.
+
+Each operation has a savepoint of its own, or shares one with those that ask the same thing; what fails by itself is undone
+by itself. After an error of the file nobody has succeeded, and each is served alone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from dura.errors import CommitUnknown, StoreError
+from dura.store.connections import Connections, Link, Transaction
+from dura.store.door import Door, Ticket
+from dura.store.faults import translate
+
+_LONGEST_BATCH: Final = 0.02
+"""Seconds after which a leader commits what it has; those who wait behind come next."""
+
+_disturbances = 0
+
+
+def disturbances() -> int:
+    """A number that differs once this process has disturbed a claim, of any store.
+
+    That is a commit by which a claim may have ended, or a step been used, otherwise than by its holder's own call.
+    """
+    return _disturbances
+
+
+def _disturb() -> None:
+    global _disturbances
+    _disturbances += 1
+
+
+def _settle(batch: list[Ticket[Any]], error: Exception | None = None) -> None:
+    """Let every caller of the batch go on, with the error if there is one."""
+    for ticket in batch:
+        ticket.settle(error)
+
+
+def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
+    """Those whom one call of their operation can serve, together; every other alone."""
+    groups: dict[object, list[Ticket[Any]]] = {}
+    for ticket in tickets:
+        groups.setdefault(ticket if ticket.request is None else ticket.operation, []).append(ticket)
+    return list(groups.values())
+
+
+def _call(group: list[Ticket[Any]], transaction: Transaction) -> None:
+    operation = group[0].operation
+    for ticket in group:
+        ticket.error = None
+    if group[0].request is None:
+        transaction.disturbs = True
+        group[0].result = operation(transaction)
+    else:
+        results = operation(transaction, [ticket.request for ticket in group])
+        for ticket, result in zip(group, results, strict=True):
+            ticket.result = result
+
+
+def _named(error: Exception, path: str) -> Exception:
+    return translate(error, path) if isinstance(error, sqlite3.Error) else error
+
+
+class Commits:
+    """The commits of one process to one file."""
+
+    def __init__(self, path: str, connections: Connections, door: Door, now: Callable[[], str]) -> None:
+        self._path = path
+        self._connections = connections
+        self._door = door
+        self._now = now
+
+    def lead(self, first: Ticket[Any]) -> bool:
+        """Run the operations of the leader and of its company, and settle all their tickets.
+
+        Returns:
+            Whether work has become due.
+        """
+        link = self._connections.link() if first.alone else self._connections.writer
+        batch = [first]
+        with link.busy:
+            try:
+                return self._serve(link, batch)
+            except BaseException:
+                self._door.put_back([ticket for ticket in batch[1:] if not ticket.settled])
+                raise
+
+    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool = True) -> bool:
+        """Commit the batch and settle it. Returns whether work has become due."""
+        try:
+            return self._commit_together(link, batch, company=company and not batch[0].alone)
+        except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
+            shared = isinstance(error, sqlite3.Error | StoreError) and not isinstance(error, CommitUnknown)
+            if shared and len(batch) > 1:
+                # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
+                announced = [self._serve(link, [ticket], company=False) for ticket in batch]
+                return any(announced)
+            _settle(batch, _named(error, self._path))
+            return False
+
+    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> bool:
+        """One transaction for the batch, which grows by those who wait as long as the lock is held.
+
+        Whatever is raised, Ctrl-C between any two steps included: a ticket is settled exactly if its operation was
+        committed.
+        """
+        connection = self._connections.open(link)
+        committing = False
+        try:
+            if connection.in_transaction:
+                # Ctrl-C has kept the last leader from ending its transaction.
+                connection.execute("ROLLBACK")
+            connection.execute("BEGIN IMMEDIATE")
+            self._connections.check_identity(link)
+            link.transaction = transaction = Transaction(connection, self._now())
+            self._call_all(batch, transaction, company=company)
+            committing = True
+            connection.execute("COMMIT")
+            if transaction.disturbs:
+                _disturb()
+            _settle(batch)
+            return transaction.announces
+        except sqlite3.OperationalError as error:
+            if committing and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+                raise CommitUnknown(
+                    f"{self._path}: the disk failed during a commit ({error}). Whether the change was kept is unknown: "
+                    "read it back before repeating the call.",
+                    path=self._path,
+                ) from error
+            raise
+        except Exception:
+            raise
+        except BaseException:
+            # Ctrl-C after the commit: what is committed must not be run again.
+            if committing and not connection.in_transaction:
+                _settle(batch)
+            raise
+        finally:
+            # SQLite has ended the transaction by itself after a full disk or an I/O error.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            link.transaction = None
+
+    def _call_all(self, batch: list[Ticket[Any]], transaction: Transaction, *, company: bool) -> None:
+        """Call the operations of the batch, and of those who have come to wait meanwhile, until nobody has or time is up.
+
+        Those that the time does not suffice for leave the batch.
+        """
+        began = time.monotonic()
+        called = 0
+        if company:
+            self._door.company(batch)
+        while called < len(batch):
+            groups = _groups(batch[called:])
+            batch[called:] = [ticket for group in groups for ticket in group]
+            for group in groups:
+                if called and time.monotonic() - began > _LONGEST_BATCH:
+                    self._door.put_back(batch[called:])
+                    del batch[called:]
+                    return
+                if len(batch) == 1:
+                    _call(group, transaction)
+                else:
+                    self._call_in_savepoint(group, transaction)
+                called += len(group)
+            if company:
+                self._door.company(batch)
+
+    def _call_in_savepoint(self, group: list[Ticket[Any]], transaction: Transaction) -> None:
+        """Call the operation of the group's tickets; if it fails for several, call it for each alone."""
+        transaction.execute("SAVEPOINT operation")
+        transaction.now = self._now()
+        try:
+            _call(group, transaction)
+        except Exception as error:
+            if not transaction.connection.in_transaction:
+                raise
+            transaction.execute("ROLLBACK TO operation")
+            transaction.execute("RELEASE operation")
+            if len(group) == 1:
+                group[0].error = _named(error, self._path)
+            else:
+                for ticket in group:
+                    self._call_in_savepoint([ticket], transaction)
+        else:
+            transaction.execute("RELEASE operation")
