@@ -146,6 +146,15 @@ def test_nested_calls_join_and_are_committed_together(engine: DurableEngine, pat
     beside.close()
 
 
+def test_a_check_inside_an_update_looks_at_what_it_has_changed_and_leaves_it(engine: DurableEngine) -> None:
+    def spawn_and_check(value: object) -> list[str]:
+        engine.spawn_task(name="job", params=None)
+        return [finding.rule for finding in engine.check()]
+
+    assert engine.update_state(namespace="n", key="k", fn=spawn_and_check) == []
+    assert engine.task_counts_by_state() == {"pending": 1}
+
+
 def test_a_nested_call_that_fails_undoes_itself_alone(engine: DurableEngine) -> None:
     def change(_: object) -> str:
         engine.set_state(namespace="n", key="before", value=1)

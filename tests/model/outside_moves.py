@@ -164,6 +164,7 @@ class MemoryMoves(SideBySide):
             self.inside += 1
             try:
                 self.meanwhile(data)
+                assert self.engine.check() == ()
             finally:
                 self.inside -= 1
             if ending == "raise":
