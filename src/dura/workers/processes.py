@@ -23,7 +23,6 @@ import threading
 import time
 from contextlib import nullcontext
 from multiprocessing.connection import wait
-from types import FrameType
 from typing import Final
 
 from dura.errors import InvalidValue, PoolFailed
@@ -96,8 +95,7 @@ class _RingingSignals(Signals):
         super().__init__()
         self._bell = bell
 
-    def note(self, number: int, frame: FrameType | None = None) -> None:
-        super().note(number, frame)
+    def wake(self) -> None:
         self._bell.ring()
 
 
