@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,8 +72,11 @@ def moves(draw: st.DrawFn) -> Move:
 class SideBySide(RuleBasedStateMachine):
     """Two engines on one file, the holders that claimed from it, and the model of the file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, done: Counter[str]) -> None:
         super().__init__()
+        self.done = done
+        """How many calls were made, by name."""
+        self.done["machines"] += 1
         self.path = folder / "store.db"
         self.blank = folder / "blank.db"
         self.clock = ManualClock()
@@ -112,6 +116,7 @@ class SideBySide(RuleBasedStateMachine):
 
     @rule(what=moves())
     def step(self, what: Move) -> None:
+        self.done[what.name] += 1
         getattr(self, what.name)(**what.arguments)
 
     def both(self, real: Callable[[], R], model: Callable[[], M]) -> tuple[R, M] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -137,6 +138,32 @@ class StepMoves(OutsideMoves, TaskMoves):
         if done is not None:
             expected = (True, None) if done[1] is None else (False, _decoded(done[1], on_timeout="late"))
             assert done[0] == expected
+
+    @move(3, place=st.integers(0, 3), late=st.sampled_from((0, 1, -1)))
+    def race_a_deadline(self, place: int, late: int) -> None:
+        """Emit an event at a step's deadline, a microsecond before it or after it, and let its handler come back."""
+        pairs = [(task, step, wait) for task in self.store.live() for step, wait in task.waits.items()]
+        timed = [wait for _, _, wait in pairs if wait.deadline is not None and wait.event != SLEEP]
+        if not timed:
+            return
+        wait = timed[place % len(timed)]
+        assert wait.deadline is not None
+        self.clock.moment = wait.deadline + timedelta(microseconds=late)
+        self.latest_moment = max(self.latest_moment, self.now)
+        self.both(
+            lambda: self.engine.emit_event(event_name=wait.event, payload=late),
+            lambda: outside.emit_as(self.store, self.now, wait.event, json.dumps(late), Operator()),
+        )
+        self.claim({"timeout_secs": 60})
+        self.come_back()
+
+    @move(2)
+    def come_back(self) -> None:
+        """Let every holder wait again for what its task has waited for before."""
+        for claim in filter(self.is_live, list(self.claims)):
+            for step, wait in list(self.store.task(claim.task_id).waits.items()):
+                if wait.event != SLEEP:
+                    self.wait((Who(claim, "token"), step, wait.event), 60, strange=False, signals=False)
 
     @move(3, who=callers(), step=STEPS, seconds=TIMEOUTS.map(lambda seconds: seconds or 0))
     def sleep(self, who: Who, step: str, seconds: float) -> None:
