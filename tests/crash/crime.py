@@ -152,6 +152,10 @@ class Scene:
         said = report.said.get(who, "")
         return said.startswith("error") and "CommitUnknown" not in said
 
+    def sizes(self) -> range:
+        """How much of what it writes gets through: three sizes a page, fewer of an operation that writes very much."""
+        return range(0, self.bytes, max(1400, self.bytes // 200))
+
     def tell(self, what: str) -> None:
         """Say how much was survived, for who runs the soak."""
         where = "in a batch" if self.company else "alone"

@@ -6,6 +6,7 @@ that survives goes on as soon as the cause is gone.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import signal
@@ -27,6 +28,12 @@ pytestmark = pytest.mark.crash
 SOAK: Final = bool(os.environ.get("DURA_TEST_SOAK"))
 
 RELEASE_1_3_0: Final = Path(__file__).parents[1] / "fixtures" / "store-1.3.0.db"
+
+
+@pytest.fixture(autouse=SOAK)
+def patience() -> None:
+    """Let a test last longer than others may."""
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +65,7 @@ def test_operation_that_is_killed_at_a_statement_is_done_wholly_or_not_at_all(sc
 
 
 def test_operation_that_is_killed_in_a_torn_write_is_done_wholly_or_not_at_all(scene: Scene) -> None:
-    for size in some(range(0, scene.bytes, 1500), scene.name, everywhere=SOAK):
+    for size in some(scene.sizes(), scene.name, everywhere=SOAK):
         report = scene.interrupt(bytes=size, fatal=True)
         assert report.exit == -signal.SIGXFSZ
         scene.inspect(report)
@@ -66,7 +73,7 @@ def test_operation_that_is_killed_in_a_torn_write_is_done_wholly_or_not_at_all(s
 
 
 def test_operation_whose_writes_fail_is_refused_or_unknown_and_the_process_goes_on(scene: Scene) -> None:
-    for size in some(range(0, scene.bytes, 1500), scene.name, everywhere=SOAK):
+    for size in some(scene.sizes(), scene.name, everywhere=SOAK):
         report = scene.interrupt(bytes=size, fatal=False)
         assert report.exit == 0
         assert report.told("later")
