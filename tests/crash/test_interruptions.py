@@ -48,7 +48,11 @@ _A_HALF: Final = _SCENES[0::4] + _SCENES[3::4]
 """Each operation once, every other one in a batch."""
 
 
-@pytest.fixture(scope="module", params=_SCENES if SOAK else _A_HALF, ids=str)
+def _named(scene: tuple[str, bool]) -> str:
+    return f"{scene[0]} {'in a batch' if scene[1] else 'alone'}"
+
+
+@pytest.fixture(scope="module", params=_SCENES if SOAK else _A_HALF, ids=_named)
 def scene(
     request: pytest.FixtureRequest, victims: Victims, tmp_path_factory: pytest.TempPathFactory
 ) -> Scene:
