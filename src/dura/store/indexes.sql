@@ -13,8 +13,7 @@ CREATE INDEX IF NOT EXISTS runs_failed ON runs (failed_at) WHERE state = 'failed
 CREATE INDEX IF NOT EXISTS tasks_live ON tasks (task_name, enqueue_at) WHERE terminal_at IS NULL;
 
 -- Which tasks ended when (cleanup, throughput, lists by final state)?
-CREATE INDEX IF NOT EXISTS tasks_terminal ON tasks (state, terminal_at)
-    WHERE state IN ('completed', 'failed', 'cancelled');
+CREATE INDEX IF NOT EXISTS tasks_terminal ON tasks (state, terminal_at) WHERE terminal_at IS NOT NULL;
 
 -- Who waits for this event? One wait a step.
 CREATE INDEX IF NOT EXISTS waits_event_name ON waits (event_name);

@@ -1,6 +1,7 @@
 -- The schema of a new store. Times are fixed-width UTC text, values are JSON text; see docs/reference/schema.md.
 -- The columns up to each blank line are those of dura 1.3.0; an upgraded 1.3.0 file has the same columns without the
--- CHECKs, which invariants.py asks as queries on both kinds.
+-- CHECKs, which invariants.py asks as queries on both kinds. No CHECK says IN: for a list of three or more, SQLite builds a
+-- table in memory each time a row is written.
 
 CREATE TABLE tasks (                                   -- the intent: one row a task
     task_id           TEXT PRIMARY KEY,
@@ -21,8 +22,9 @@ CREATE TABLE tasks (                                   -- the intent: one row a 
     steps             TEXT,                            -- JSON list of declared step names, for progress
     max_reclaims      INTEGER,                         -- NULL: a lease may run out any number of times
 
-    CHECK (state IN ('pending', 'running', 'sleeping', 'completed', 'failed', 'cancelled')),
-    CHECK ((terminal_at IS NOT NULL) = (state IN ('completed', 'failed', 'cancelled'))),
+    CHECK (state = 'pending' OR state = 'running' OR state = 'sleeping'
+        OR state = 'completed' OR state = 'failed' OR state = 'cancelled'),
+    CHECK ((terminal_at IS NOT NULL) = (state = 'completed' OR state = 'failed' OR state = 'cancelled')),
     CHECK ((completed_payload IS NOT NULL) = (state = 'completed')),
     CHECK (attempts >= 1),
     CHECK (max_attempts IS NULL OR attempts <= max_attempts),
@@ -54,12 +56,14 @@ CREATE TABLE runs (                                    -- one row an attempt
 
     UNIQUE (task_id, attempt),                         -- and what belongs to this task; 1.3.0: runs_task_id
     CHECK (attempt >= 1),
-    CHECK (state IN ('pending', 'running', 'sleeping', 'completed', 'failed', 'cancelled')),
+    CHECK (state = 'pending' OR state = 'running' OR state = 'sleeping'
+        OR state = 'completed' OR state = 'failed' OR state = 'cancelled'),
     CHECK ((claim_expires_at IS NOT NULL) = (state = 'running')),
     CHECK (state != 'running' OR (claimed_by IS NOT NULL AND claim_token > 0 AND started_at IS NOT NULL)),
     CHECK ((sleep_cause IS NOT NULL) = (state = 'sleeping')),
-    CHECK (sleep_cause IS NULL OR sleep_cause IN ('delay', 'backoff', 'event', 'sleep', 'deferred')),
-    CHECK ((wake_event IS NOT NULL) = (sleep_cause IS NOT NULL AND sleep_cause IN ('event', 'sleep'))),
+    CHECK (sleep_cause IS NULL OR sleep_cause = 'delay' OR sleep_cause = 'backoff' OR sleep_cause = 'event'
+        OR sleep_cause = 'sleep' OR sleep_cause = 'deferred'),
+    CHECK ((wake_event IS NOT NULL) = (sleep_cause IS NOT NULL AND (sleep_cause = 'event' OR sleep_cause = 'sleep'))),
     CHECK (event_payload IS NULL),
     CHECK ((completed_at IS NOT NULL) = (state = 'completed')),
     CHECK ((result IS NOT NULL) = (state = 'completed')),

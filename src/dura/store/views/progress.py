@@ -43,7 +43,7 @@ def _took(look: Look, names: set[str]) -> dict[str, int | None]:
     if "tasks_terminal" in look.indexes:
         newest = """
             SELECT task_name, task_id FROM tasks
-            WHERE state = 'completed' AND state IN ('completed', 'failed', 'cancelled')
+            WHERE state = 'completed' AND state IN ('completed', 'failed', 'cancelled') AND terminal_at IS NOT NULL
             ORDER BY terminal_at DESC LIMIT ?
         """
     else:

@@ -125,7 +125,7 @@ def last_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     """Tasks of the filter's final state, the one that ended last first."""
     sql = """
         SELECT t.rowid, MATCHES, t.terminal_at, t.rowid FROM tasks t
-        WHERE t.state = :state AND t.state IN ('completed', 'failed', 'cancelled')
+        WHERE t.state = :state AND t.state IN ('completed', 'failed', 'cancelled') AND t.terminal_at IS NOT NULL
           AND (t.terminal_at, t.rowid) < (:k0, :k1) AND SEEN
         ORDER BY t.terminal_at DESC, t.rowid DESC
     """
@@ -136,7 +136,7 @@ def first_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
     """Tasks of the filter's final state, the one that ended first first."""
     sql = """
         SELECT t.rowid, MATCHES, t.terminal_at, t.rowid FROM tasks t
-        WHERE t.state = :state AND t.state IN ('completed', 'failed', 'cancelled')
+        WHERE t.state = :state AND t.state IN ('completed', 'failed', 'cancelled') AND t.terminal_at IS NOT NULL
           AND (t.terminal_at, t.rowid) > (:k0, :k1) AND SEEN
         ORDER BY t.terminal_at, t.rowid
     """
