@@ -23,10 +23,9 @@ EXPECTED_TESTS = 85
 LENDS_PRIVATE_NAMES = """
 import dura.engine
 from dura.retry import delay_seconds
-from dura.store.retention import TASKS_A_BATCH
 
 dura.engine._retry_delay = delay_seconds
-dura.engine._CLEANUP_BATCH_SIZE = TASKS_A_BATCH
+dura.engine._CLEANUP_BATCH_SIZE = 100
 
 
 def pytest_terminal_summary(terminalreporter):

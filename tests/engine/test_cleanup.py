@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import ManualClock, at_once, claim, plain, rows, started, trace
-from dura import ClaimedTask, DurableEngine, InvalidValue
+from dura import ClaimedTask, DurableEngine, InvalidValue, TaskNotFound
+from dura.store import retention
 
 DAY = timedelta(days=1)
 
@@ -88,8 +90,22 @@ def test_more_than_a_batch_goes_in_one_call(engine: DurableEngine, clock: Manual
     assert (count(path, "tasks"), count(path, "runs"), count(path, "events")) == (0, 0, 0)
 
 
-def test_cleanup_works_in_short_transactions_without_vacuum(
-    engine: DurableEngine, clock: ManualClock, path: Path
+def transactions(statements: list[str]) -> list[list[str]]:
+    """The statements of each transaction."""
+    found: list[list[str]] = [[]]
+    for statement in statements:
+        if statement.startswith("BEGIN"):
+            found.append([])
+        found[-1].append(statement.strip())
+    return found
+
+
+def of_kind(statements: list[str], beginning: str) -> list[str]:
+    return [statement for statement in statements if statement.startswith(beginning)]
+
+
+def test_a_batch_removes_its_tasks_with_a_statement_a_table_and_never_by_vacuum(
+    engine: DurableEngine, clock: ManualClock
 ) -> None:
     at_once(engine, lambda: [finish(engine) for _ in range(450)])
     clock.advance(86_401)
@@ -97,15 +113,11 @@ def test_cleanup_works_in_short_transactions_without_vacuum(
     trace(engine, statements.append)
     assert engine.cleanup(DAY) == 450
     trace(engine, None)
-    removed: list[set[str]] = [set()]
-    for statement in statements:
-        if statement.startswith("BEGIN"):
-            removed.append(set())
-        elif statement.startswith("DELETE FROM tasks"):
-            removed[-1].add(statement)
-    assert sum(map(len, removed)) == 450
-    assert max(map(len, removed)) <= 100
-    assert not [each for each in statements if each.strip().upper().startswith("VACUUM")]
+    # A statement is traced again with each trigger that it fires.
+    deletes = [set(of_kind(each, "DELETE FROM")) for each in transactions(statements)]
+    assert max(map(len, deletes)) == 4
+    assert max(len(of_kind(list(each), "DELETE FROM tasks")) for each in deletes) == 1
+    assert not of_kind(statements, "VACUUM")
 
 
 def test_the_file_shrinks(engine: DurableEngine, clock: ManualClock, path: Path) -> None:
@@ -122,6 +134,102 @@ def test_the_file_shrinks(engine: DurableEngine, clock: ManualClock, path: Path)
     with plain(path) as other:
         assert other.execute("PRAGMA auto_vacuum").fetchone() == (2,)
         assert other.execute("PRAGMA freelist_count").fetchone() == (0,)
+
+
+def test_free_pages_go_back_several_in_a_transaction(
+    engine: DurableEngine, clock: ManualClock, path: Path
+) -> None:
+    at_once(engine, lambda: [finish(engine, params="x" * 50_000) for _ in range(20)])
+    clock.advance(86_401)
+    statements: list[str] = []
+    trace(engine, statements.append)
+    engine.cleanup(DAY)
+    trace(engine, None)
+    freed = [len(of_kind(each, "PRAGMA incremental_vacuum")) for each in transactions(statements)]
+    freed = [pages for pages in freed if pages]
+    assert sum(freed) > 200
+    assert min(freed[:-1]) >= 5
+
+
+# --- a task with very much that belongs to it ------------------------------------------------------------------------
+
+
+def large(engine: DurableEngine, path: Path, *, checkpoints: int, runs: int) -> str:
+    """A cancelled task with so many checkpoints and failed runs."""
+    task_id = engine.spawn_task(name="large", params=None).task_id
+    engine.cancel_task(task_id)
+    with plain(path) as other:
+        other.execute("BEGIN")
+        other.executemany(
+            "INSERT INTO checkpoints (task_id, checkpoint_name, state, updated_at) VALUES (?, ?, '1', '2026')",
+            [(task_id, f"s{number}") for number in range(checkpoints)],
+        )
+        other.executemany(
+            "INSERT INTO runs (run_id, task_id, attempt, state, available_at, failed_at, failure_reason) "
+            "VALUES (?, ?, ?, 'failed', '2026', '2026', '{}')",
+            [(f"r{number}", task_id, number) for number in range(2, runs + 1)],
+        )
+        other.execute(
+            "UPDATE runs SET attempt = ? WHERE task_id = ? AND state = 'cancelled'", (runs + 1, task_id)
+        )
+        other.execute("UPDATE tasks SET attempts = ? WHERE task_id = ?", (runs + 1, task_id))
+        other.execute("COMMIT")
+    return task_id
+
+
+def test_a_task_with_very_much_goes_first_and_the_rest_in_transactions_of_its_own(
+    engine: DurableEngine, clock: ManualClock, path: Path
+) -> None:
+    task_id = large(engine, path, checkpoints=5000, runs=3000)
+    small = [finish(engine).task_id for _ in range(3)]
+    clock.advance(86_401)
+    left: list[tuple[int, int, int]] = []
+
+    def look(statement: str) -> None:
+        if statement.startswith("COMMIT"):
+            left.append((count(path, "tasks"), count(path, "checkpoints"), count(path, "runs")))
+
+    trace(engine, look)
+    assert engine.cleanup(DAY) == 4
+    trace(engine, None)
+    assert {tasks for tasks, _, _ in left[1:]} == {4, 0}
+    assert max(earlier[1] - now[1] for earlier, now in pairwise(left)) <= 2000
+    assert max(earlier[2] - now[2] for earlier, now in pairwise(left)) <= 2000
+    assert left[-1] == (0, 0, 0)
+    assert engine.list_state("dura.removals") == {}
+    assert task_id not in small
+
+
+def test_what_a_stopped_cleanup_leaves_of_a_task_is_sound_and_out_of_sight(
+    engine: DurableEngine, clock: ManualClock, path: Path
+) -> None:
+    task_id = large(engine, path, checkpoints=2500, runs=2500)
+    clock.advance(86_401)
+    removed = engine.database.write(lambda tx: retention.remove_tasks(tx, 100, cutoff=tx.now))
+    assert removed == 1
+    assert (count(path, "tasks"), count(path, "checkpoints"), count(path, "runs")) == (0, 1500, 1500)
+    assert engine.list_state("dura.removals") == {task_id: True}
+    assert engine.check() == ()
+    assert engine.recent_failures() == []
+    assert engine.task_counts_by_state() == {}
+    for call in (engine.get_task, engine.requeue_task, engine.cancel_task):
+        with pytest.raises(TaskNotFound):
+            call(task_id)
+    with pytest.raises(TaskNotFound):
+        engine.checkpoint(task_id=task_id, step_name="s2400", fn=lambda: 1)
+    assert engine.cleanup(timedelta.max) == 0
+    assert (count(path, "checkpoints"), count(path, "runs")) == (0, 0)
+    assert engine.list_state("dura.removals") == {}
+
+
+def test_a_task_that_leaves_exactly_a_batch_leaves_no_note(
+    engine: DurableEngine, clock: ManualClock, path: Path
+) -> None:
+    large(engine, path, checkpoints=1000, runs=1000)
+    clock.advance(86_401)
+    assert engine.database.write(lambda tx: retention.remove_tasks(tx, 100, cutoff=tx.now)) == 1
+    assert engine.list_state("dura.removals") == {}
+    assert (count(path, "checkpoints"), count(path, "runs")) == (0, 0)
 
 
 # --- events ----------------------------------------------------------------------------------------------------------

@@ -21,8 +21,11 @@ from dura.store import events
 
 RELEASE_1_3_0 = Path(__file__).parents[1] / "fixtures" / "store-1.3.0.db"
 
-OWN_ROWS = re.compile(r"SCAN (CONSTANT ROW|found|names|\(subquery-\d+\)|SUBQUERY \d+)$")
-"""Rows that a statement makes itself: one constant row, or one a queue or name of a walk over an index."""
+OWN_ROWS = re.compile(
+    r"SCAN (CONSTANT ROW|found|names|\(subquery-\d+\)|SUBQUERY \d+|(json_each|pick) VIRTUAL TABLE INDEX \d+:)$"
+)
+"""Rows that a statement makes itself: one constant row, one a queue or name of a walk over an index, those of a list that
+it was given."""
 
 
 def costs(statement: str, step: str) -> bool:

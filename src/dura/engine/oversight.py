@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from dura.checks import text, whole
 from dura.clock import later
 from dura.engine.opened import OpenedStore
+from dura.engine.pace import Pace
 from dura.errors import InvalidValue
 from dura.records import FailureInfo, Finding, TaskInfo
 from dura.store import lookup, retention, upkeep
+from dura.store.connections import Transaction
 from dura.store.counts import counts, forget_zeros, rebuild
 
 _DEFAULT_RETENTION: Final = timedelta(days=30)
@@ -57,7 +61,8 @@ class OversightCalls(OpenedStore):
         """Remove tasks that have been terminal for longer than `ttl`, with their runs, checkpoints and waits.
 
         Events older than `ttl` go too, once no wait names them and no live task is as old. State is never touched.
-        The work is done in transactions of 100 tasks, so that other writers come in between, and never by VACUUM.
+        The work is done in transactions of a few milliseconds with rests in between, so that other writers hardly notice,
+        and never by VACUUM. What was removed when it is stopped stays removed; the next call goes on.
 
         Returns:
             How many tasks were removed.
@@ -67,17 +72,28 @@ class OversightCalls(OpenedStore):
         """
         if not isinstance(ttl, timedelta) or ttl < timedelta(0):
             raise InvalidValue(f"ttl must be a timedelta of zero or more, not {ttl!r}")
-        write = self.database.write
         cutoff = later(self.database.now(), -ttl.total_seconds())
+        removed = self._all(partial(retention.remove_tasks, cutoff=cutoff))
+        self._all(retention.remove_rest)
+        before = self.database.read(lambda connection: retention.needless_before(connection, cutoff))
+        self._all(partial(retention.remove_events, before=before))
+        self._forget_zeros()
+        self._all(retention.free_pages)
+        return removed
+
+    def _all(self, work: Callable[[Transaction, int], int]) -> int:
+        """Do all of the work, batch by batch. Returns how much it was."""
+        pace = Pace(self.database)
         total = 0
-        while removed := write(lambda tx: retention.remove_tasks(tx, cutoff)):
-            total += removed
-        while write(lambda tx: retention.remove_events(tx, cutoff)):
-            pass
-        write(forget_zeros)
-        while write(retention.free_pages):
-            pass
+        while done := pace.batch(work):
+            total += done
         return total
+
+    def _forget_zeros(self) -> None:
+        pace = Pace(self.database)
+        last: str | None = ""
+        while last is not None:
+            last = pace.batch(partial(forget_zeros, after=last))
 
     def check(self, *, repair: bool = False) -> tuple[Finding, ...]:
         """Look for damage: SQLite's own integrity check, then every invariant of the store. Reads the whole file.

@@ -42,6 +42,23 @@ def wrong(connection: sqlite3.Connection) -> list[str]:
     return sorted(key for key in found.keys() | kept.keys() if found.get(key) != kept.get(key))
 
 
-def forget_zeros(tx: Transaction) -> None:
-    """Remove counters of combinations that have no tasks any more."""
-    tx.execute("DELETE FROM state WHERE namespace = 'dura.counts' AND value = '0'")
+def forget_zeros(tx: Transaction, most: int, *, after: str) -> str | None:
+    """Remove, among the next `most` counters by key, those of combinations that have no tasks any more.
+
+    Args:
+        tx: The transaction.
+        most: How many to look at.
+        after: The last key that was looked at; at first the empty text.
+
+    Returns:
+        The last key that was looked at; None: there are no more.
+    """
+    found = tx.execute(
+        "SELECT key, value FROM state WHERE namespace = 'dura.counts' AND key > ? ORDER BY key LIMIT ?",
+        (after, most),
+    ).fetchall()
+    tx.connection.executemany(
+        "DELETE FROM state WHERE namespace = 'dura.counts' AND key = ?",
+        [(key,) for key, value in found if value == "0"],
+    )
+    return found[-1][0] if found else None

@@ -1,74 +1,116 @@
 """Retention: old terminal tasks and events go.
 
-They go in transactions so short that no writer notices, and the pages they held go back to the file system a few at a
-time. Never VACUUM: it rewrites the whole file under the write lock.
+They go in transactions so short that no writer notices (`dura.engine.pace` says how much each may take), a statement a
+table, and the pages they held go back to the file system a few at a time. Never VACUUM: it rewrites the whole file under
+the write lock.
 
-A task goes once it has been terminal for longer than the retention. An event goes once it is older than the retention
-*and* than every live task, and no wait names it: what a task may still ask for is kept.
+A task goes once it has been terminal for longer than the retention, with what belongs to it. Where that is very much, the
+task itself goes first, so that nobody sees or requeues what is half gone; a note in the state namespace `dura.removals`
+names it until the rest is gone too. Whoever cleans up next goes on from the note.
+
+    whole task ──remove_tasks──▶ nothing, or a note and up to so many rows ──remove_rest──▶ nothing
+
+An event goes once it is older than the retention *and* than every live task, and no wait names it: what a task may still
+ask for is kept.
 """
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from typing import Final
 
 from dura.states import TERMINAL
 from dura.store.connections import Transaction
 
-TASKS_A_BATCH: Final = 100
-"""Tasks that one transaction removes with all that belongs to them."""
+_BELONGINGS: Final = ("checkpoints", "runs")
 
-_EVENTS_A_BATCH: Final = 500
-
-_PAGES_A_BATCH: Final = 256
-"""Free pages that one transaction gives back."""
-
-_REMOVALS: Final = (
-    "DELETE FROM waits WHERE task_id = ?",
-    "DELETE FROM checkpoints WHERE task_id = ?",
-    "DELETE FROM runs WHERE task_id = ?",
-    "DELETE FROM tasks WHERE task_id = ?",
-)
+_MOST_BELONGINGS: Final = 1_000
+"""Rows of each of them that go in one transaction with their tasks."""
 
 
-def remove_tasks(tx: Transaction, cutoff: str) -> int:
-    """Remove a batch of tasks that became terminal before `cutoff`. Returns how many; none: no more."""
-    ids: list[tuple[str]] = []
-    for state in TERMINAL:
-        ids += tx.execute(
-            """
-            SELECT task_id FROM tasks INDEXED BY tasks_terminal
-            WHERE state = ? AND state IN ('completed', 'failed', 'cancelled') AND terminal_at < ?
-            ORDER BY terminal_at LIMIT ?
-            """,
-            (state, cutoff, TASKS_A_BATCH - len(ids)),
-        ).fetchall()
-    removed = 0
-    for statement in _REMOVALS:
-        removed = tx.connection.executemany(statement, ids).rowcount
+def remove_tasks(tx: Transaction, most: int, *, cutoff: str) -> int:
+    """Remove up to `most` tasks that became terminal before `cutoff`, the oldest first.
+
+    Returns:
+        How many; none: no more.
+    """
+    ids = _ended(tx, cutoff, most)
+    if not ids:
+        return 0
+    chosen = json.dumps(ids)
+    tx.execute("DELETE FROM waits WHERE task_id IN (SELECT value FROM json_each(?))", (chosen,))
+    for table in _BELONGINGS:
+        if _remove_of(tx, table, chosen, _MOST_BELONGINGS) == _MOST_BELONGINGS:
+            _note_rest(tx, table, chosen)
     # Not how many were found: a damaged index finds rows that cannot be removed, again and again.
-    return removed
+    return tx.changes("DELETE FROM tasks WHERE task_id IN (SELECT value FROM json_each(?))", (chosen,))
 
 
-def remove_events(tx: Transaction, cutoff: str) -> int:
-    """Remove a batch of events that nobody can need any more. Returns how many."""
-    oldest_live = _oldest_live_task(tx)
-    if oldest_live is not None:
-        cutoff = min(cutoff, oldest_live)
+def _ended(tx: Transaction, cutoff: str, most: int) -> list[str]:
+    ids: list[str] = []
+    for state in TERMINAL:
+        ids += [
+            row[0]
+            for row in tx.execute(
+                """
+                SELECT task_id FROM tasks INDEXED BY tasks_terminal
+                WHERE state = ? AND state IN ('completed', 'failed', 'cancelled') AND terminal_at < ?
+                ORDER BY terminal_at LIMIT ?
+                """,
+                (state, cutoff, most - len(ids)),
+            )
+        ]
+    return ids
+
+
+def _remove_of(tx: Transaction, table: str, chosen: str, most: int) -> int:
+    """Remove up to `most` rows of the table that belong to the chosen tasks (a JSON list of ids)."""
     return tx.changes(
-        """
-        DELETE FROM events WHERE event_name IN (
-            SELECT event_name FROM events INDEXED BY events_emitted WHERE emitted_at < ?
-            AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.event_name = events.event_name)
-            AND NOT EXISTS (SELECT 1 FROM state s WHERE s.namespace = 'dura.wakes' AND s.key = events.event_name)
-            ORDER BY emitted_at LIMIT ?)
-        """,
-        (cutoff, _EVENTS_A_BATCH),
+        f"""
+        DELETE FROM {table} WHERE rowid IN (
+            SELECT own.rowid FROM json_each(?) pick CROSS JOIN {table} own ON own.task_id = pick.value LIMIT ?)
+        """,  # noqa: S608 - constants
+        (chosen, most),
     )
 
 
-def _oldest_live_task(tx: Transaction) -> str | None:
-    """When the oldest live task was spawned, skipping from name to name in the index."""
-    row = tx.execute(
+def _note_rest(tx: Transaction, table: str, chosen: str) -> None:
+    tx.execute(
+        f"""
+        INSERT INTO state (namespace, key, value, updated_at)
+        SELECT 'dura.removals', pick.value, 'true', ? FROM json_each(?) pick
+        WHERE EXISTS (SELECT 1 FROM {table} own WHERE own.task_id = pick.value)
+        ON CONFLICT (namespace, key) DO NOTHING
+        """,  # noqa: S608 - constants
+        (tx.now, chosen),
+    )
+
+
+def remove_rest(tx: Transaction, most: int) -> int:
+    """Remove up to `most` rows of what a noted task has left, and the note with the last.
+
+    Returns:
+        How many; none: no more.
+    """
+    row = tx.execute("SELECT key FROM state WHERE namespace = 'dura.removals' LIMIT 1").fetchone()
+    if row is None:
+        return 0
+    removed = 0
+    for table in _BELONGINGS:
+        removed += _remove_of(tx, table, json.dumps(row), most - removed)
+    if removed < most:
+        removed += tx.changes("DELETE FROM state WHERE namespace = 'dura.removals' AND key = ?", row)
+    return removed
+
+
+def needless_before(connection: sqlite3.Connection, cutoff: str) -> str:
+    """Before when an event must have been emitted so that neither the retention nor a live task keeps it.
+
+    Asked without the write lock. A task that is requeued meanwhile comes as late as one that is requeued afterwards.
+    """
+    # When the oldest live task was spawned, skipping from name to name in the index.
+    row = connection.execute(
         """
         WITH RECURSIVE names (name) AS (
             SELECT min(task_name) FROM tasks INDEXED BY tasks_live WHERE terminal_at IS NULL
@@ -82,11 +124,38 @@ def _oldest_live_task(tx: Transaction) -> str | None:
         FROM names WHERE names.name IS NOT NULL
         """
     ).fetchone()
-    return row[0]  # type: ignore[no-any-return]
+    return cutoff if row[0] is None else min(cutoff, row[0])
 
 
-def free_pages(tx: Transaction) -> bool:
-    """Give a batch of free pages back to the file system. Returns whether there are more (never on upgraded files)."""
-    tx.execute(f"PRAGMA incremental_vacuum({_PAGES_A_BATCH})").fetchall()
-    incremental = tx.execute("PRAGMA auto_vacuum").fetchone()[0] == 2
-    return incremental and bool(tx.execute("PRAGMA freelist_count").fetchone()[0])
+def remove_events(tx: Transaction, most: int, *, before: str) -> int:
+    """Remove up to `most` events emitted before then that no wait names. Returns how many; none: no more."""
+    return tx.changes(
+        """
+        DELETE FROM events WHERE event_name IN (
+            SELECT event_name FROM events INDEXED BY events_emitted WHERE emitted_at < ?
+            AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.event_name = events.event_name)
+            AND NOT EXISTS (SELECT 1 FROM state s WHERE s.namespace = 'dura.wakes' AND s.key = events.event_name)
+            ORDER BY emitted_at LIMIT ?)
+        """,
+        (before, most),
+    )
+
+
+def free_pages(tx: Transaction, most: int) -> int:
+    """Give up to `most` free pages back to the file system. Returns how many; none: no more, or an upgraded file."""
+    if tx.execute("PRAGMA auto_vacuum").fetchone()[0] != 2:
+        return 0
+    free = _free(tx)
+    for _ in range(min(free, most)):
+        # One at a time: the older of the Pythons in use take the first of several only.
+        tx.execute("PRAGMA incremental_vacuum(1)").fetchall()
+    return free - _free(tx)
+
+
+def _free(tx: Transaction) -> int:
+    return int(tx.execute("PRAGMA freelist_count").fetchone()[0])
+
+
+def empty_log(connection: sqlite3.Connection) -> None:
+    """Copy the write-ahead log into the file, outside any transaction, so that no writer has to at its commit."""
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

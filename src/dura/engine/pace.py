@@ -1,0 +1,92 @@
+"""The pace of upkeep: batches that hold the write lock for a moment, and rests that let others have it.
+
+Threads of the same process stand in one line and come in after each batch. Programs in other processes can only try
+again, after 1, 2, 5, 10, 15 and more milliseconds (SQLite's busy handler): between batches that follow each other closely
+they would hardly ever find the lock free. So after some milliseconds of work there is a rest as long as the pauses of
+whoever has begun to try, and everyone gets in within two or three of them. The rest is used to empty the write-ahead log,
+which otherwise the next commit of somebody would do, with all others waiting for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from dura.store.connections import Transaction
+from dura.store.database import Database
+from dura.store.retention import empty_log
+
+R = TypeVar("R")
+
+_HOLD: Final = 0.0014
+"""Seconds that a batch should work; its commit takes about half as long again."""
+
+_STRETCH: Final = 0.008
+"""Seconds of work after which there is a rest."""
+
+_REST: Final = 0.010
+"""Seconds from the end of one stretch of work to the next, at least."""
+
+_FIRST: Final = 20
+_LEAST: Final = 5
+_MOST: Final = 2_000
+
+
+class Pace:
+    """How much one kind of work does in a batch, learnt from how long its batches have taken."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        timer: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Begin small.
+
+        Args:
+            database: The door to the file.
+            timer: Returns seconds since some moment, for tests.
+            sleep: Waits so many seconds, for tests.
+        """
+        self._database = database
+        self._timer = timer
+        self._sleep = sleep
+        self._amount = _FIRST
+        self._worked = 0.0
+        """Seconds of work since the last rest."""
+
+    def batch(self, work: Callable[[Transaction, int], R]) -> R:
+        """Do a batch of the work in a transaction.
+
+        Args:
+            work: Given the transaction and how much it may do: so many rows or pages.
+
+        Returns:
+            What `work` returned, once it is committed.
+        """
+        if self._worked >= _STRETCH:
+            self._rest()
+        took = 0.0
+
+        def timed(tx: Transaction) -> R:
+            nonlocal took
+            began = self._timer()
+            result = work(tx, self._amount)
+            took = self._timer() - began
+            return result
+
+        result = self._database.write(timed)
+        self._worked += took
+        fitting = self._amount * _HOLD / max(took, _HOLD / 2)
+        self._amount = min(max(_LEAST, int(fitting)), _MOST)
+        return result
+
+    def _rest(self) -> None:
+        self._worked = 0.0
+        if self._database.inside():
+            return
+        began = self._timer()
+        self._database.read(empty_log)
+        self._sleep(max(0.0, _REST - (self._timer() - began)))
