@@ -64,6 +64,9 @@ def check_views(monitor: Monitor, store: Store, now: datetime, task_id: str | No
         tasks=TaskQuery(),
     )  # fmt: skip
     shot = monitor.snapshot(want)
+    for _ in range(20):
+        if shot.truncated:  # a part took more than its half second: the machine was busy with something else
+            shot = monitor.snapshot(want)
     assert shot.truncated == ()
     assert shot.taken_at == now
     counted = Counter((task.queue, task.name, task.state) for task in store.tasks.values())

@@ -98,7 +98,7 @@ class SideBySide(RuleBasedStateMachine):
         self.monitor = Monitor(self.path, clock=self.clock)
 
     def opened(self) -> DurableEngine:
-        return DurableEngine(self.path, clock=self.clock, synchronous="NORMAL", busy_timeout_ms=2000)
+        return DurableEngine(self.path, clock=self.clock, synchronous="NORMAL", busy_timeout_ms=20_000)
 
     @property
     def engine(self) -> DurableEngine:
