@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import logging
+import multiprocessing.context
 import os
 import pickle
 import re
@@ -248,6 +250,20 @@ def test_a_process_that_cannot_import_the_handlers_fails_the_pool_at_once_and_sa
     wait_until(lambda: running.failure is not None)
     assert re.search(
         r"process 0 of the pool .* before it was ready: ImportError: the flag is there", str(running.failure)
+    )
+
+
+def test_a_system_without_room_for_a_process_fails_the_pool(
+    store: DurableEngine, pool: Callable[..., Pool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", no_room)
+    running = pool()
+    wait_until(lambda: running.failure is not None)
+    assert str(running.failure) == (
+        "process 0 of the pool (not running) cannot be started: [Errno 11] Resource temporarily unavailable"
     )
 
 

@@ -161,8 +161,7 @@ class _Pool:
                     place.fill()
                     logger.info("%s starts", place)
                 except OSError as error:
-                    place.why = str(error)
-                    self._clear(place, "cannot be started")
+                    self._clear(place, f"cannot be started: {error}")
 
     def _attend(self, seconds: float) -> None:
         """Wait for so long, or until something happens, and see to it."""
@@ -180,6 +179,8 @@ class _Pool:
             how = place.ended()
             if how is not None:
                 self._hear(place)
+                if not place.ready:
+                    how += f" before it was ready{_UNSAID if place.why is None else f': {place.why}'}"
                 self._clear(place, how)
 
     def _hear(self, place: Place) -> None:
@@ -198,16 +199,14 @@ class _Pool:
         Raises:
             PoolFailed: It was not ready, and another would be no different.
         """
-        what, ready, why = str(place), place.ready, place.why
+        what, ready = str(place), place.ready
         pause = place.clear()
         if self._draining:
             logger.info("%s %s", what, how)
             return
-        if not ready:
-            how += f" before it was ready{_UNSAID if why is None else f': {why}'}"
-            if not self._proven or place.failures >= _TRIES:
-                raise PoolFailed(f"{what} {how}")
-        else:
+        if not ready and (not self._proven or place.failures >= _TRIES):
+            raise PoolFailed(f"{what} {how}")
+        if ready:
             how += "; the runs it had in hand come back when their leases run out"
         logger.error("%s %s. Another one starts %s", what, how, f"in {pause:.0f} s" if pause else "at once")
 
