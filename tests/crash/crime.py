@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import zlib
@@ -83,6 +84,10 @@ class Report:
     def told(self, who: str) -> bool:
         return self.said.get(who) == "told"
 
+    def ended_by(self, number: signal.Signals, *, or_survived: bool) -> bool:
+        """Whether the signal killed it, or it came through: a batch that a busy machine has cut short has fewer statements."""
+        return self.exit == -number or (or_survived and self.exit == 0)
+
 
 class Scene:
     """A store that is ready for an operation, kept aside, and a copy of it to spoil."""
@@ -128,7 +133,7 @@ class Scene:
 
     def inspect(self, report: Report) -> None:
         """What is left is whole, holds what was told and nothing that was refused, and the engine goes on from there."""
-        self.interruptions += 1
+        self.interruptions += report.exit < 0 or not report.told("operation")
         with self.opened(self.path) as engine:
             assert engine.check() == ()
             found, there = picture(self.path, self.known)

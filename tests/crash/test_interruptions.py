@@ -63,7 +63,7 @@ def scene(
 def test_operation_that_is_killed_at_a_statement_is_done_wholly_or_not_at_all(scene: Scene) -> None:
     for number in some(range(1, scene.statements + 1), scene.name, count=2, everywhere=SOAK):
         report = scene.interrupt(kill_at=number)
-        assert report.exit == -signal.SIGKILL
+        assert report.ended_by(signal.SIGKILL, or_survived=scene.company)
         scene.inspect(report)
     scene.tell("kills at statements")
 
@@ -71,7 +71,7 @@ def test_operation_that_is_killed_at_a_statement_is_done_wholly_or_not_at_all(sc
 def test_operation_that_is_killed_in_a_torn_write_is_done_wholly_or_not_at_all(scene: Scene) -> None:
     for size in some(scene.sizes(), scene.name, everywhere=SOAK):
         report = scene.interrupt(bytes=size, fatal=True)
-        assert report.exit == -signal.SIGXFSZ
+        assert report.ended_by(signal.SIGXFSZ, or_survived=scene.company)
         scene.inspect(report)
     scene.tell("kills in writes")
 
