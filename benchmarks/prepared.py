@@ -12,11 +12,12 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 _STORE: Final = "store"
+_MAKING: Final = ".making"
 _LARGE: Final = 100_000_000
 """Bytes from which on a kept store is dropped when it has served, unless asked otherwise."""
 
@@ -33,6 +34,7 @@ class Prepared:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._began = time.time()  # noqa: TID251 - compared with the times of files, which are the machine's
 
     def copy(self, name: str, path: Path, make: Callable[[Path], None]) -> None:
         """Copy a kept store, having made it if it does not exist.
@@ -52,17 +54,16 @@ class Prepared:
             pass
 
     def drop_large(self) -> None:
-        """Remove what is large, unless someone is using it."""
+        """Remove what is large and has been used since this was made, unless someone is using it now."""
         for kept in self._all():
-            if _size(kept) >= _LARGE:
+            if kept.suffix != _MAKING and _used(kept) >= self._began and _size(kept) >= _LARGE:
                 self._drop(kept)
 
     def drop_others(self, signatures: Iterable[str]) -> None:
         """Remove what was made by something else than these, and has not been used for an hour."""
         ours = tuple(f"{signature}-" for signature in signatures)
-        now = time.time()  # noqa: TID251 - compared with the times of files, which are the machine's
         for kept in self._all():
-            if not kept.name.startswith(ours) and now - kept.stat().st_mtime > _FORGOTTEN:
+            if not kept.name.startswith(ours) and _used(kept) < self._began - _FORGOTTEN:
                 self._drop(kept)
 
     def size(self) -> int:
@@ -81,7 +82,7 @@ class Prepared:
         kept = self.folder / name
         with _locked(_lock_of(kept)):
             if not kept.exists():
-                making = self.folder / f"{name}.making"
+                making = self.folder / f"{name}{_MAKING}"
                 shutil.rmtree(making, ignore_errors=True)
                 making.mkdir()
                 make(making / _STORE)
@@ -100,7 +101,8 @@ class Prepared:
 
 
 def _lock_of(kept: Path) -> Path:
-    return kept.with_name(f"{kept.name}.lock")
+    """The lock of a kept store, or of one that is being made."""
+    return kept.with_name(f"{kept.name.removesuffix(_MAKING)}.lock")
 
 
 @contextmanager
@@ -126,5 +128,18 @@ def _copy(source: Path, target: Path) -> None:
             os.fsync(copied.fileno())
 
 
+def _used(kept: Path) -> float:
+    """When it was used last, in seconds since 1970; never, if another run has just removed it."""
+    try:
+        return kept.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 def _size(kept: Path) -> int:
-    return sum(part.stat().st_size for part in kept.rglob("*") if part.is_file())
+    parts = (os.path.join(folder, name) for folder, _, names in os.walk(kept) for name in names)
+    total = 0
+    for part in parts:
+        with suppress(FileNotFoundError):
+            total += os.stat(part).st_size
+    return total
