@@ -21,7 +21,9 @@ def completed(task: ClaimedTask) -> Settlement:
 
 
 def failed(task: ClaimedTask, **options: Any) -> Settlement:
-    return Settlement(run_id=task.run_id, task_id=task.task_id, token=task.claim_token, reason='{"a": 1}', **options)
+    return Settlement(
+        run_id=task.run_id, task_id=task.task_id, token=task.claim_token, reason='{"a": 1}', **options
+    )
 
 
 def test_the_run_is_settled_and_the_next_is_claimed(engine: DurableEngine) -> None:
