@@ -59,4 +59,4 @@ bench-quick: ## Measure everything in small, in under three minutes
 	@$(PYTHON) -m benchmarks --scale quick
 
 clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -120,12 +120,14 @@ class TaskMoves(SideBySide):
                 lambda: self.failed(run_id, token, json.dumps(reason), retryable=retryable),
             )
 
-    @move(1, times=st.integers(1, 10))
-    def wear_out(self, times: int) -> None:
-        """Fail whatever is held, claim again, and so on: from the tenth attempt on the rules are others."""
+    @move(2, times=st.integers(1, 10), pause=st.sampled_from((0, 11)))
+    def wear_out(self, times: int, pause: float) -> None:
+        """Fail whatever is held, claim again, and so on, until backoffs reach their caps and hot loops are slowed down."""
         for _ in range(times):
             for task in filter(self.is_live, list(self.claims)):
                 self.fail(Who(task, "token"), None, retryable=True)
+            self.clock.advance(pause)
+            self.latest_moment = max(self.latest_moment, self.now)
             self.claim({"timeout_secs": 60})
 
     def failed(self, run_id: str, token: int | None, reason: str, *, retryable: bool) -> None:
