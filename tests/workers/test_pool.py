@@ -17,6 +17,7 @@ from conftest import plain, wait_until
 from dura import ClaimedTask, DurableEngine, Heartbeat, InvalidValue, run_worker, run_workers
 from dura.monitor import Monitor
 from dura.records import Want
+from dura.workers import pool as pool_module
 
 
 @pytest.fixture
@@ -412,3 +413,20 @@ def test_a_chain_of_tasks_needs_no_poll_in_between(store: DurableEngine, pool: C
     pool({"job": handler}, poll_interval=3600.0, worker_count=3)
     store.spawn_task(name="job", params=50)
     wait_until(lambda: store.task_counts_by_state() == {"completed": 51})
+
+
+def test_a_drain_may_see_the_last_thread_end_between_two_looks() -> None:
+    """A pool whose last worker ended at that moment failed with StopIteration."""
+
+    class Ending(threading.Thread):
+        looks = 0
+
+        def is_alive(self) -> bool:
+            self.looks += 1
+            return self.looks == 1
+
+    thread = Ending(target=lambda: None)
+    thread.start()
+    thread.join()
+    pool_module._drain([], [thread], pool_module.Signals(), 5)
+    assert thread.looks >= 2

@@ -190,7 +190,7 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: Sign
     """Wait for the runs in hand, saying which, until they are done, the grace is over, or a second signal comes."""
     deadline = time.monotonic() + grace
     next_report = time.monotonic()
-    while any(thread.is_alive() for thread in threads):
+    while (thread := next((thread for thread in threads if thread.is_alive()), None)) is not None:
         now = time.monotonic()
         in_hand = [task for worker in workers if (task := worker.task) is not None]
         if signals.count > 1 or now >= deadline:
@@ -204,7 +204,7 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: Sign
             names_in_hand = ", ".join(f"{task.name} {task.task_id}" for task in in_hand) or "none"
             logger.info("draining, %.0f s left; runs in hand: %s", deadline - now, names_in_hand)
             next_report = now + _REPORT_SECONDS
-        next(thread for thread in threads if thread.is_alive()).join(_TICK)
+        thread.join(_TICK)
 
 
 def give_back(workers: list[Worker]) -> None:
