@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_a_step_that_follows_another_at_once_does_not_look_again(
         assert looks(engine, lambda: step(engine, task, "a")) > 0
         for name in ("b", "c"):
             seconds[0] += 0.04
-            assert looks(engine, lambda name=name: step(engine, task, name)) == 0
+            assert looks(engine, partial(step, engine, task, name)) == 0
         seconds[0] += 0.06
         assert looks(engine, lambda: step(engine, task, "d")) > 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -165,7 +166,7 @@ def test_the_clock_is_read_for_each_operation(engine: DurableEngine, clock: Manu
 
     engine.database._clock = moving
     for number in range(4):
-        held.call(lambda number=number: engine.set_state(namespace="n", key=f"k{number}", value=number))
+        held.call(partial(engine.set_state, namespace="n", key=f"k{number}", value=number))
     held.release()
     stamps = [s for (s,) in rows(path, "SELECT updated_at FROM state WHERE namespace = 'n' ORDER BY key")]
     assert stamps == sorted(set(stamps))
