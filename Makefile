@@ -35,7 +35,7 @@ format: $(STAMP)
 
 lint: $(STAMP) ## Lint and spelling
 	$(BIN)/ruff check .
-	$(BIN)/codespell src docs examples README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md
+	$(BIN)/codespell --skip '*.svg' src docs examples README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md
 
 type: $(STAMP) ## Types (mypy strict)
 	$(BIN)/mypy
