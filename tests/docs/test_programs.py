@@ -46,7 +46,7 @@ class Program:
     """A program of the documentation, running in a folder of its own."""
 
     def __init__(self, text: str, folder: Path) -> None:
-        self._folder = folder
+        self._text, self._folder = text, folder
         self._printed, self._complaints = folder / "printed", folder / "complaints"
         with self._printed.open("w") as out, self._complaints.open("w") as err:
             self.process = subprocess.Popen(
@@ -58,6 +58,8 @@ class Program:
 
     def wait_until_quiet(self) -> None:
         """Wait until it has ended, or its pool has found nothing to do for a while."""
+        if "run_worker" not in self._text:
+            self.process.wait(timeout=60)
         wait_until(lambda: self._ended() or self._has_tasks())
         while not self._ended() and self._store_changes():
             pass

@@ -165,7 +165,8 @@ def test_settle_cancel_and_requeue_that_race_leave_a_sound_store(path: Path) -> 
         requeue = partial(engine.requeue_task, ref.task_id)
         together(*[partial(quietly, call) for call in (complete, fail, cancel, requeue)])
         ((count,),) = rows(path, "SELECT COUNT(*) FROM runs WHERE task_id = ?", ref.task_id)
-        assert count in (1, 2)
+        # At most: a failed attempt, its retry, which is cancelled, and the attempt that a requeue grants.
+        assert count in (1, 2, 3)
         while engine.claim_task(worker_id="w") is not None:
             pass
     assert engine.check() == ()
