@@ -82,14 +82,21 @@ class Machine(CrowdMoves, StepMoves, MemoryMoves):
         assert found == self.store, _difference(found, self.store)
         for task_id, task in found.tasks.items():
             assert task.finished_order() == self.store.tasks[task_id].finished_order()
-        laws.check(self.before, found, requeued=self.requeued, cleaned=self.cleaned, granted=self.granted)
+        laws.check(
+            self.before,
+            found,
+            requeued=self.requeued,
+            cleaned=self.cleaned,
+            alone=self.calls <= 1,
+            granted=self.granted,
+        )
         assert self.engine.check() == ()
         check_reads(self.engine, self.store, self.now)
         chosen = next(
             (key for key in self.store.tasks if self.before.tasks.get(key) != self.store.tasks[key]), None
         )
         check_views(self.monitor, self.store, self.now, chosen)
-        self.before, self.requeued, self.cleaned = found, set(), False
+        self.before, self.requeued, self.cleaned, self.calls = found, set(), False, 0
         self.sound = True
 
     def teardown(self) -> None:

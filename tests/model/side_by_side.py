@@ -91,7 +91,7 @@ class SideBySide(RuleBasedStateMachine):
         self.asked_at: dict[int, set[datetime]] = {0: set(), 1: set()}
         self.due_between: dict[tuple[str, int], tuple[datetime, datetime]] = {}
         self.holding: list[tuple[DurableEngine, ClaimedTask]] = []
-        self.depth = self.inside = 0
+        self.depth = self.inside = self.calls = 0
         self.sound = False
         self.latest_moment = self.clock.moment
         self.connection: sqlite3.Connection | None = None
@@ -122,6 +122,7 @@ class SideBySide(RuleBasedStateMachine):
     def both(self, real: Callable[[], R], model: Callable[[], M]) -> tuple[R, M] | None:
         """Make the call on both. Returns what they returned; None if both raised the same error."""
         self.sound = False
+        self.calls += 1
         got, raised = _outcome(real)
         expected, ruled = _outcome(model)
         assert type(raised) is type(ruled), (
