@@ -225,14 +225,14 @@ ROWS: Final = (
     _steps(32, 3, 5),
     Row(
         "busy",
-        "no-op tasks/s beside one CPU-bound handler, FULL, 8 workers (dura's in 4 processes)",
+        "no-op tasks/s beside one CPU-bound handler, FULL, 8 workers (dura's in 2 processes)",
         "busy",
         (OURS, RELEASE, HUEY, BARE),
         (rate(),),
         (times("rate", "dura-1.3.0", 20, 100),),
-        options={"workers": 8, "processes": 4},
+        options={"workers": 8, "processes": 2},
         sized={"quick": {"seconds": 1.0}, "full": {"seconds": 4.0}},
-        fill=0.25,
+        fill=0.75,
         rounds=_TWICE,
     ),
     Row(

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Final
 
 from dura.health import Heartbeat
+from dura.workers.courtesy import CourteousWorker, Courtesy
 from dura.workers.pool import Signals, give_back, run_threads
 from dura.workers.share import Share
 from dura.workers.worker import Terms, Worker, default_worker_id
@@ -62,8 +63,11 @@ def work(connection: Connection, pickled: bytes) -> None:
         poll_interval=share.poll_interval,
         queues=share.queues,
     )
-    workers = [
-        Worker(terms, worker_id=default_worker_id(f"worker_{number}"), max_priority=max_priority)
+    courtesy = Courtesy()
+    workers: list[Worker] = [
+        CourteousWorker(
+            terms, courtesy, worker_id=default_worker_id(f"worker_{number}"), max_priority=max_priority
+        )
         for number, max_priority in enumerate(share.priorities)
     ]
     signals = Signals()

@@ -128,11 +128,12 @@ class Worker:
     def _next(self) -> ClaimedTask | None:
         """The next run, claimed in the transaction that settles the one in hand; no claim once stop was asked for."""
         engine, settled = self._terms.engine, self.task
+        claims = self._claims()
         if self._settlement is None or settled is None:
-            self.task = engine.claim_next(self._wanted)
+            self.task = engine.claim_next(self._wanted) if claims else None
             return self.task
         task: ClaimedTask | None = None
-        if self._terms.stop_event.is_set():
+        if not claims:
             lost = engine.settle(self._settlement)
         else:
             lost, task = engine.settle_and_claim(self._settlement, self._wanted)
@@ -140,6 +141,10 @@ class Worker:
         if lost is not None:
             report_lost(settled, lost)
         return task
+
+    def _claims(self) -> bool:
+        """Whether to claim a run next."""
+        return not self._terms.stop_event.is_set()
 
     def _idle_seconds(self) -> float:
         """How long to wait: until something is due, at most the poll interval."""
