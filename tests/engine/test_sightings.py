@@ -13,6 +13,7 @@ from conftest import ManualClock, claim, plain, rows, started
 from dura import ClaimedTask, DurableEngine, LeaseLost, TaskCancelledError
 from dura import current as current_module
 from dura.current import holding
+from dura.store import commits as commits_module
 from dura.store.commits import disturbances
 
 
@@ -26,6 +27,16 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def step(engine: DurableEngine, task: ClaimedTask, name: str, result: object = None) -> Any:
     return engine.checkpoint(task_id=task.task_id, step_name=name, fn=lambda: result)
+
+
+def step_by_token(engine: DurableEngine, task: ClaimedTask, name: str) -> None:
+    engine.checkpoint(
+        task_id=task.task_id,
+        step_name=name,
+        fn=lambda: None,
+        owner_run_id=task.run_id,
+        claim_token=task.claim_token,
+    )
 
 
 def looks(engine: DurableEngine, call: Callable[[], object]) -> int:
@@ -69,6 +80,57 @@ def test_a_step_kept_by_somebody_of_this_process_is_not_run_again(
         beside.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: "theirs")
         assert step(engine, task, "b", "mine") == "theirs"
     beside.close()
+
+
+def test_a_step_kept_with_the_claims_token_is_not_run_again(
+    engine: DurableEngine, seconds: list[float]
+) -> None:
+    """As a thread that the handler starts keeps it, which has no current claim."""
+    task = started(engine)
+    ran: list[str] = []
+    with holding(engine, task):
+        step(engine, task, "a")
+        step_by_token(engine, task, "b")
+        engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
+    assert ran == []
+
+
+def test_a_step_kept_in_an_open_update_is_not_run_again_in_it(
+    engine: DurableEngine, seconds: list[float]
+) -> None:
+    task = started(engine)
+    ran: list[str] = []
+
+    def update(_: object) -> None:
+        step_by_token(engine, task, "b")
+        engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
+
+    with holding(engine, task):
+        step(engine, task, "a")
+        engine.update_state(namespace="n", key="k", fn=update)
+    assert ran == []
+
+
+def test_a_step_whose_keeping_raised_is_looked_for(
+    engine: DurableEngine, seconds: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C right after the commit: the result was kept."""
+    task = started(engine)
+    write_together = engine.database.write_together
+
+    def interrupted(*wanted: Any) -> None:
+        write_together(*wanted)
+        raise KeyboardInterrupt
+
+    ran: list[str] = []
+    with holding(engine, task):
+        step(engine, task, "a")
+        with monkeypatch.context() as patched:
+            patched.setattr(engine.database, "write_together", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                step(engine, task, "b")
+        engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
+    assert ran == []
 
 
 @pytest.mark.parametrize("by", ["the same engine", "another engine of the process"])
@@ -117,6 +179,30 @@ def test_what_another_process_ended_is_noticed_within_50_ms_and_keeps_nothing_be
             engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
     assert len(ran) == runs
     assert rows(path, "SELECT checkpoint_name FROM checkpoints") == [("a",)]
+
+
+def test_a_cancel_that_ctrl_c_met_right_after_its_commit_stops_the_very_next_step(
+    engine: DurableEngine, seconds: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = started(engine)
+    ran: list[str] = []
+    disturb, met = commits_module._disturb, False
+
+    def interrupted() -> None:
+        nonlocal met
+        if not met:
+            met = True
+            raise KeyboardInterrupt
+        disturb()
+
+    monkeypatch.setattr(commits_module, "_disturb", interrupted)
+    with holding(engine, task):
+        step(engine, task, "a")
+        with pytest.raises(KeyboardInterrupt):
+            engine.cancel_task(task.task_id)
+        with pytest.raises(TaskCancelledError):
+            engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
+    assert ran == []
 
 
 def test_nothing_is_taken_for_granted_once_the_handler_has_ended(

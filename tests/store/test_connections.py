@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conftest import ManualClock, plain, rows, wait_until
 from dura import ClaimedTask, DurableEngine
+from dura.store import database as database_module
 
 
 def on_threads(count: int, call: Callable[[], object]) -> None:
@@ -146,6 +147,27 @@ def test_an_event_that_waited_for_the_lock_is_stamped_when_it_is_stored(
         other.execute("ROLLBACK")
     emitter.join(30)
     assert rows(path, "SELECT emitted_at FROM events") == [("2026-01-01T00:01:00.000000+00:00",)]
+    engine.close()
+
+
+def test_a_thread_that_has_forked_gives_back_nothing_of_another_that_is_about_to_fork(path: Path) -> None:
+    engine = DurableEngine(path, busy_timeout_ms=5_000)
+    ready, go_on = threading.Event(), threading.Event()
+
+    def about_to_fork() -> None:
+        database_module._before_fork()
+        ready.set()
+        go_on.wait(20)
+        database_module._after_fork_in_parent()
+
+    thread = threading.Thread(target=about_to_fork)
+    thread.start()
+    assert ready.wait(20)
+    database_module._after_fork_in_parent()
+    go_on.set()
+    thread.join(30)
+    engine.set_state(namespace="n", key="k", value=1)
+    assert engine.get_state(namespace="n", key="k") == 1
     engine.close()
 
 

@@ -53,7 +53,8 @@ class StepCalls(OpenedStore):
         holder, claim = self._holder(task_id, owner_run_id, claim_token)
         before = disturbances()
         found = None
-        if claim is None or not claim.shows_unused(step_name, before):
+        # What the thread's own open operation has changed disturbs nobody before it is committed.
+        if claim is None or not claim.shows_unused(step_name, before) or self.database.inside():
             found = self._look(task_id, step_name, holder, claim)
         if found is None:
             value = encode(fn(), f"the result of step {step_name!r} of task {task_id}")
@@ -89,8 +90,14 @@ class StepCalls(OpenedStore):
                 lambda tx: checkpoints.keep(tx, task_id, step_name, value, None, owner_run_id)
             )
         else:
-            result = checkpoints.Result(task_id, step_name, value, holder)
-            kept = self.database.write_together(checkpoints.keep_all, result)
+            result = checkpoints.Result(task_id, step_name, value, holder, noted=claim is not None)
+            try:
+                kept = self.database.write_together(checkpoints.keep_all, result)
+            except BaseException:
+                # The result may have been kept: Ctrl-C after the commit, or a disk that failed in it.
+                if claim is not None:
+                    claim.forget()
+                raise
         if isinstance(kept, LeaseLost):
             raise kept
         if claim is not None:

@@ -91,6 +91,8 @@ class Result(NamedTuple):
     value: str
     """JSON."""
     holder: Holder
+    noted: bool
+    """Whether the caller notes for its claim that the step is used. What it does not, every claim has to look for."""
 
 
 def keep_all(tx: Transaction, results: Sequence[Result]) -> list[Stored | LeaseLost]:
@@ -113,6 +115,7 @@ def keep_all(tx: Transaction, results: Sequence[Result]) -> list[Stored | LeaseL
             for done in results
         ],
     ).rowcount
+    tx.disturbs |= not all(done.noted for done in results)
     if kept == len(results):
         return [Stored(done.value) for done in results]
     if len(results) > 1:

@@ -127,6 +127,7 @@ class Commits:
             return transaction.announces
         except sqlite3.OperationalError as error:
             if committing and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+                _disturb()
                 raise CommitUnknown(
                     f"{self._path}: the disk failed during a commit ({error}). Whether the change was kept is unknown: "
                     "read it back before repeating the call.",
@@ -138,6 +139,7 @@ class Commits:
         except BaseException:
             # Ctrl-C after the commit: what is committed must not be run again.
             if committing and not connection.in_transaction:
+                _disturb()
                 _settle(batch)
             raise
         finally:

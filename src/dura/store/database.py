@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -189,20 +190,29 @@ class Database:
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 _inherited: list[Connections] = []
-_resumptions: list[Callable[[], None]] = []
+
+
+class _Fork(threading.local):
+    """The calling thread's fork. Threads may fork at once, and each must give back what it holds itself."""
+
+    def __init__(self) -> None:
+        self.resumptions: list[Callable[[], None]] = []
+
+
+_fork = _Fork()
 
 
 def _before_fork() -> None:
-    _resumptions.extend(database.before_fork() for database in tuple(_databases))
+    _fork.resumptions.extend(database.before_fork() for database in tuple(_databases))
 
 
 def _after_fork_in_parent() -> None:
-    while _resumptions:
-        _resumptions.pop()()
+    while _fork.resumptions:
+        _fork.resumptions.pop()()
 
 
 def _after_fork_in_child() -> None:
-    _resumptions.clear()
+    _fork.resumptions.clear()
     for database in tuple(_databases):
         database.after_fork_in_child()
 
