@@ -252,3 +252,33 @@ def test_a_claim_is_not_made_of_a_terminal_run(engine: DurableEngine, path: Path
     assert engine.claim_task(worker_id="w1") is None
     with plain(path) as other, pytest.raises(sqlite3.IntegrityError):
         other.execute("UPDATE runs SET state = 'running'")
+
+
+def test_a_lane_that_looks_while_queues_are_emptied_ends_its_look(engine: DurableEngine, path: Path) -> None:
+    """The look is no transaction: the queue that was last may be empty when the ones before it have been seen."""
+    for queue in ("a", "b"):
+        engine.spawn_task(name="job", params=None, queue=queue, priority=9)
+
+    steps: list[str] = []
+
+    def watch(connection: sqlite3.Connection) -> None:
+        def note(statement: str) -> None:
+            if "queue > " in statement:
+                steps.append(statement)
+                with plain(path) as other:
+                    other.execute(
+                        "UPDATE runs SET state = 'failed', failed_at = '', failure_reason = '1' WHERE queue = 'b'"
+                    )
+                if len(steps) > 50:
+                    connection.interrupt()
+
+        connection.set_trace_callback(note)
+
+    engine.database.read(watch)
+    try:
+        assert engine.claim_task(worker_id="w", max_priority=1) is None
+    finally:
+        engine.database.read(lambda connection: connection.set_trace_callback(None))
+    assert len(steps) == 1
+    engine.database.write(lambda tx: tx.execute("DELETE FROM runs WHERE queue = 'b'"))
+    engine.database.write(lambda tx: tx.execute("DELETE FROM tasks WHERE queue = 'b'"))

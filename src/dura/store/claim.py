@@ -156,8 +156,11 @@ def _pending_queues(connection: sqlite3.Connection) -> list[str]:
     ).fetchone()
     queues = [] if first is None else [first]
     while queues and queues[-1] != last:
-        queues += connection.execute(
+        (following,) = connection.execute(
             "SELECT min(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending' AND queue > ?",
             queues[-1:],
         ).fetchone()
+        if following is None:
+            break  # a look beside the writers: the last queue has been emptied since
+        queues.append(following)
     return queues
