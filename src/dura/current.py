@@ -7,10 +7,9 @@ variable: threads that a handler starts do not inherit it; they pass `claim_toke
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
@@ -41,10 +40,9 @@ class CurrentClaim:
     """Whether the handler's own call ended the claim: a wait or sleep that parked the run, or one that settled it."""
     signalled: bool = False
     """Whether `WorkflowSuspended` was raised to say so."""
-    kept: int = 0
-    """How many results of steps were kept for it."""
+    kept: object = None
+    """Another object whenever a result of a step was kept for it."""
     _sighting: Sighting | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def shows_unused(self, step: str, disturbances: int) -> bool:
         """Whether the claim can be taken for live and the step for unused, from what was seen a moment ago."""
@@ -56,20 +54,22 @@ class CurrentClaim:
             and monotonic() < seen.until
         )
 
-    def saw(self, steps: Iterable[str], *, disturbances: int, kept: int) -> None:
+    def saw(self, steps: Iterable[str], *, disturbances: int, kept: object) -> None:
         """Note what a look has shown, unless results were kept since it began."""
-        with self._lock:
-            if kept == self.kept:
-                self._sighting = Sighting(set(steps), disturbances, monotonic() + _SIGHTING_SECONDS)
+        if kept is self.kept:
+            self._sighting = Sighting(set(steps), disturbances, monotonic() + _SIGHTING_SECONDS)
+        # Asked again afterwards, instead of under a lock, which a child that is forked now would find locked.
+        if kept is not self.kept:
+            self._sighting = None
 
     def keeps(self, step: str, *, disturbances: int) -> None:
         """Note that a result was kept, in a transaction that showed the claim live."""
-        with self._lock:
-            self.kept += 1
-            if self._sighting is not None:
-                self._sighting.steps.add(step)
-                if disturbances == self._sighting.disturbances:
-                    self._sighting.until = monotonic() + _SIGHTING_SECONDS
+        self.kept = object()
+        seen = self._sighting
+        if seen is not None:
+            seen.steps.add(step)
+            if disturbances == seen.disturbances:
+                seen.until = monotonic() + _SIGHTING_SECONDS
 
     def forget(self) -> None:
         """Let every later step look."""
