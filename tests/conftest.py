@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background job ignores Ctrl-C, and so would every program that a test starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--batching") == "off":
         door._LARGEST_COMPANY = 0  # type: ignore[misc]  # what nothing but this option changes
         paths = [str(UNBATCHED), os.environ.get("PYTHONPATH", "")]
