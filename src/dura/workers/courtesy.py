@@ -23,7 +23,7 @@ _SLOW: Final = 4
 _SAMPLES: Final = 3
 """Waits for the interpreter in a row, each at its longest, that tell a handler that computes from a coincidence."""
 
-_SHARE: Final = 5
+_SHARE: Final = 3
 """How many times as long as the claim took the others are left alone afterwards."""
 
 _LONGEST: Final = 2.0
