@@ -54,7 +54,7 @@ def test_batches_grow_or_shrink_to_the_time_that_they_may_take(pace: Pace, watch
     amounts: list[int] = []
     for _ in range(20):
         pace.batch(work(watch, amounts, each))
-    assert 0.001 < amounts[-1] * each < 0.002
+    assert 0.0005 < amounts[-1] * each < 0.0015
 
 
 def test_a_batch_that_took_long_is_followed_by_a_small_one(pace: Pace, watch: Watch) -> None:
@@ -63,7 +63,7 @@ def test_a_batch_that_took_long_is_followed_by_a_small_one(pace: Pace, watch: Wa
         pace.batch(work(watch, amounts, 0.00001))
     pace.batch(work(watch, amounts, 0.001))
     pace.batch(work(watch, amounts, 0.001))
-    assert amounts[-1] < amounts[-2] / 20
+    assert amounts[-1] <= amounts[-2] / 20
 
 
 def test_the_size_of_a_batch_is_bounded_on_both_sides(pace: Pace, watch: Watch) -> None:

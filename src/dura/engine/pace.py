@@ -19,14 +19,14 @@ from dura.store.retention import empty_log
 
 R = TypeVar("R")
 
-_HOLD: Final = 0.0014
+_WORK: Final = 0.001
 """Seconds that a batch should work; its commit takes about half as long again."""
 
 _STRETCH: Final = 0.008
-"""Seconds of work after which there is a rest."""
+"""Seconds of holding the lock after which there is a rest."""
 
 _REST: Final = 0.010
-"""Seconds from the end of one stretch of work to the next, at least."""
+"""Seconds of a rest, at least; it is as long as the lock was held since the last one, where that was longer."""
 
 _FIRST: Final = 20
 _LEAST: Final = 5
@@ -54,8 +54,8 @@ class Pace:
         self._timer = timer
         self._sleep = sleep
         self._amount = _FIRST
-        self._worked = 0.0
-        """Seconds of work since the last rest."""
+        self._held = 0.0
+        """Seconds of holding the lock since the last rest."""
 
     def batch(self, work: Callable[[Transaction, int], R]) -> R:
         """Do a batch of the work in a transaction.
@@ -66,27 +66,27 @@ class Pace:
         Returns:
             What `work` returned, once it is committed.
         """
-        if self._worked >= _STRETCH:
+        if self._held >= _STRETCH:
             self._rest()
-        took = 0.0
+        began = done = 0.0
 
         def timed(tx: Transaction) -> R:
-            nonlocal took
+            nonlocal began, done
             began = self._timer()
             result = work(tx, self._amount)
-            took = self._timer() - began
+            done = self._timer()
             return result
 
         result = self._database.write(timed)
-        self._worked += took
-        fitting = self._amount * _HOLD / max(took, _HOLD / 2)
+        self._held += self._timer() - began
+        fitting = self._amount * _WORK / max(done - began, _WORK / 2)
         self._amount = min(max(_LEAST, int(fitting)), _MOST)
         return result
 
     def _rest(self) -> None:
-        self._worked = 0.0
+        length, self._held = max(_REST, self._held), 0.0
         if self._database.inside():
             return
         began = self._timer()
         self._database.read(empty_log)
-        self._sleep(max(0.0, _REST - (self._timer() - began)))
+        self._sleep(max(0.0, began + length - self._timer()))

@@ -28,6 +28,12 @@ _BELONGINGS: Final = ("checkpoints", "runs")
 _MOST_BELONGINGS: Final = 1_000
 """Rows of each of them that go in one transaction with their tasks."""
 
+_MOST_PAGES: Final = 64
+"""Free pages that go back in one transaction: one whose place a page in use has to take costs ten times as much."""
+
+_MOST_COPIES: Final = 4
+"""Attempts to copy the log to its end while others write to it."""
+
 
 def remove_tasks(tx: Transaction, most: int, *, cutoff: str) -> int:
     """Remove up to `most` tasks that became terminal before `cutoff`, the oldest first.
@@ -146,7 +152,7 @@ def free_pages(tx: Transaction, most: int) -> int:
     if tx.execute("PRAGMA auto_vacuum").fetchone()[0] != 2:
         return 0
     free = _free(tx)
-    for _ in range(min(free, most)):
+    for _ in range(min(free, most, _MOST_PAGES)):
         # One at a time: the older of the Pythons in use take the first of several only.
         tx.execute("PRAGMA incremental_vacuum(1)").fetchall()
     return free - _free(tx)
@@ -157,5 +163,13 @@ def _free(tx: Transaction) -> int:
 
 
 def empty_log(connection: sqlite3.Connection) -> None:
-    """Copy the write-ahead log into the file, outside any transaction, so that no writer has to at its commit."""
-    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    """Copy the write-ahead log into the file, outside any transaction, so that no writer has to at its commit.
+
+    Again for what others have written meanwhile: only a log that is copied to its end begins anew.
+    """
+    copied = -1
+    for _ in range(_MOST_COPIES):
+        _, length, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if length == copied:
+            return
+        copied = length
