@@ -1,10 +1,12 @@
 """The pace of upkeep: batches that hold the write lock for a moment, and rests that let others have it.
 
 Threads of the same process stand in one line and come in after each batch. Programs in other processes can only try
-again, after 1, 2, 5, 10, 15 and more milliseconds (SQLite's busy handler): between batches that follow each other closely
-they would hardly ever find the lock free. So after some milliseconds of work there is a rest as long as the pauses of
-whoever has begun to try, and everyone gets in within two or three of them. The rest is used to empty the write-ahead log,
-which otherwise the next commit of somebody would do, with all others waiting for it.
+again, 1, 3, 8, 18 and more milliseconds after they came (SQLite's busy handler): between batches that follow each other
+closely they would hardly ever find the lock free. After batches shorter than 3 ms, and with rests as long, the second try
+is in time.
+
+The write-ahead log is emptied in a rest, before it is so long that a commit of somebody would do that, with all others
+waiting for it.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ R = TypeVar("R")
 _WORK: Final = 0.001
 """Seconds that a batch should work; its commit takes about half as long again."""
 
-_STRETCH: Final = 0.008
+_STRETCH: Final = 0.001
 """Seconds of holding the lock after which there is a rest."""
 
-_REST: Final = 0.010
+_REST: Final = 0.003
 """Seconds of a rest, at least; it is as long as the lock was held since the last one, where that was longer."""
+
+_LOG: Final = 0.010
+"""Seconds of holding the lock after which the log is emptied in the rest."""
 
 _FIRST: Final = 20
 _LEAST: Final = 5
@@ -56,6 +61,8 @@ class Pace:
         self._amount = _FIRST
         self._held = 0.0
         """Seconds of holding the lock since the last rest."""
+        self._logged = 0.0
+        """The same since the log was last emptied."""
 
     def batch(self, work: Callable[[Transaction, int], R]) -> R:
         """Do a batch of the work in a transaction.
@@ -78,15 +85,19 @@ class Pace:
             return result
 
         result = self._database.write(timed)
-        self._held += self._timer() - began
+        held = self._timer() - began
+        self._held += held
+        self._logged += held
         fitting = self._amount * _WORK / max(done - began, _WORK / 2)
         self._amount = min(max(_LEAST, int(fitting)), _MOST)
         return result
 
     def _rest(self) -> None:
+        began = self._timer()
         length, self._held = max(_REST, self._held), 0.0
         if self._database.inside():
             return
-        began = self._timer()
-        self._database.read(empty_log)
+        if self._logged >= _LOG:
+            self._logged = 0.0
+            self._database.read(empty_log)
         self._sleep(max(0.0, began + length - self._timer()))
