@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -127,8 +128,20 @@ def _random_ids() -> None:
     _replace("benchmarks.bulk_rows", "ORDERED_IDS", bulk_rows.RANDOM_IDS)
 
 
+def _no_riding_along() -> None:
+    @contextmanager
+    def stirring(pools: Any, tx: Any, call: Any) -> Iterator[list[Any]]:
+        yield []
+        if tx.announces:
+            for idle in tuple(pools):
+                idle.stir()
+
+    _replace("dura.store.commits", "claims_ride_along", stirring)
+
+
 def _no_wakeups() -> None:
-    _replace("dura.workers.wakeup", "Wakeup.signal", lambda self: None)
+    _replace("dura.store.idle", "IdleWorkers.stir", lambda self: None)
+    _replace("dura.store.commits", "claims_ride_along", lambda pools, tx, call: nullcontext([]))
 
 
 def _no_counters() -> None:
@@ -187,9 +200,16 @@ MECHANISMS: Final = (
         rows=("spawn-large", "drain-full-8"),
     ),
     Mechanism(
+        "riding",
+        "claim for idle workers in the transaction that makes work due",
+        "wake one, which looks and claims",
+        _no_riding_along,
+        rows=("latency", "drain-full-8"),
+    ),
+    Mechanism(
         "wake-ups",
         "wake idle workers after a commit",
-        "they look once a second",
+        "one of them looks once a second",
         _no_wakeups,
         rows=("latency", "latency-outside"),
     ),

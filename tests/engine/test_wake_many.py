@@ -9,6 +9,7 @@ import pytest
 from conftest import ManualClock, at_once, claim, plain, rows, started
 from dura import ClaimedTask, DurableEngine
 from dura.store import events
+from dura.store.idle import IdleWorkers
 
 
 def park(
@@ -51,19 +52,24 @@ def drained(engine: DurableEngine) -> list[object]:
     return outcomes
 
 
-def test_an_emit_wakes_all_of_1200_waiters_in_batches(engine: DurableEngine, path: Path) -> None:
-    tasks = park(engine, 1200)
+class Told(IdleWorkers):
+    """A pool that counts the commits by which work has become due."""
+
     commits = 0
 
-    def count() -> None:
-        nonlocal commits
-        commits += 1
+    def stir(self) -> None:
+        self.commits += 1
+        super().stir()
 
-    engine.database.listeners.append(count)
+
+def test_an_emit_wakes_all_of_1200_waiters_in_batches(engine: DurableEngine, path: Path) -> None:
+    tasks = park(engine, 1200)
+    told = Told()
+    engine.database.idle.append(told)
     emitted = engine.emit_event(event_name="e", payload="payload")
     assert emitted.first
     assert emitted.woken == tuple(task.task_id for task in tasks)
-    assert commits == 3
+    assert told.commits == 3
     assert (sleeping(path), engine.ready_run_count()) == (0, 1200)
     assert engine.list_state("dura.wakes") == {}
     assert [claim(engine).params for _ in range(20)] == list(range(20))

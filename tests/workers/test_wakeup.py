@@ -16,6 +16,7 @@ import pytest
 
 from conftest import plain, wait_until
 from dura import DurableEngine, run_worker, run_workers
+from dura.store.claim import Claim
 from dura.store.database import Database
 from dura.workers import logwatch, wakeup
 from dura.workers.pool import Signals
@@ -34,8 +35,11 @@ class Idler(threading.Thread):
         self._stop_event = stop
 
     def run(self) -> None:
+        wanted = Claim(worker_id="idle", lease_seconds=60, queues=None, max_priority=None)
+        stirs = 0
         while not self._stop_event.is_set():
-            self._waking.wait(NEVER)
+            self._waking.idle.wait(wanted, NEVER, stirs)
+            stirs = self._waking.idle.stirs
             self.woken += 1
 
 
@@ -196,7 +200,7 @@ def test_a_waker_that_cannot_start_a_thread_leaves_nothing(
     monkeypatch.setattr(threading.Thread, "start", start_one)
     with pytest.raises(RuntimeError, match="can't start new thread"), Wakeup(store, threading.Event()):
         pass
-    assert store.database.listeners == []
+    assert store.database.idle == []
     assert len(os.listdir("/proc/self/fd")) == descriptors
     wait_until(lambda: threading.active_count() == threads)
 

@@ -18,6 +18,7 @@ from dura.retry import RetryStrategy
 from dura.store import claim as claiming
 from dura.store import settle
 from dura.store.claim import Claim, Granted
+from dura.store.idle import IdleWorkers
 from dura.store.settle import Settlement
 from dura.store.spawn import Spawn, spawn
 from dura.store.turns import Turn
@@ -127,6 +128,13 @@ class TaskCalls(OpenedStore):
             max_priority=None if max_priority is None else whole(max_priority, "max_priority"),
         )
         return self.claim_next(wanted)
+
+    def wait_for_claim(
+        self, wanted: Claim, idle: IdleWorkers, seconds: float, stirs: int
+    ) -> ClaimedTask | None:
+        """Wait among a pool's idle workers; see `IdleWorkers.wait`. Returns the next run if there is one already."""
+        granted = idle.wait(wanted, seconds, stirs)
+        return None if granted is None else self._readable(granted)
 
     def claim_next(self, wanted: Claim) -> ClaimedTask | None:
         """`claim_task`, for a pool that has checked its terms once."""

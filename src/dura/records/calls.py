@@ -69,7 +69,7 @@ class Emitted:
     first: bool
     """False when the event existed already, in which case nothing changed."""
     woken: tuple[str, ...]
-    """Ids of the tasks that were parked on the event and are pending now."""
+    """Ids of the tasks that were parked on the event and have become due by it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

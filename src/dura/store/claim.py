@@ -35,6 +35,10 @@ class Claim:
     max_priority: int | None
     """None: any priority."""
 
+    def lane(self) -> tuple[tuple[str, ...] | None, int | None]:
+        """Claims of the same lane may be granted the same runs."""
+        return self.queues, self.max_priority
+
 
 def anything_due(connection: sqlite3.Connection, now: str, claim: Claim) -> bool:
     """Whether a claim would find something to do, by reads alone."""
@@ -91,11 +95,8 @@ def claim(tx: Transaction, claims: Sequence[Claim], lookout: Lookout) -> tuple[l
     looked, more = lookout.is_due(tx.now), False
     if looked:
         more = make_due(tx, lookout)
-    places: dict[tuple[tuple[str, ...] | None, int | None], list[int]] = {}
-    for place, wanted in enumerate(claims):
-        places.setdefault((wanted.queues, wanted.max_priority), []).append(place)
     granted: list[Granted | None] = [None] * len(claims)
-    for asking in places.values():
+    for asking in _places(claims):
         found = _take(tx, [claims[place] for place in asking])
         if len(found) < len(asking) and not looked:
             looked, more = True, make_due(tx, lookout)
@@ -103,6 +104,23 @@ def claim(tx: Transaction, claims: Sequence[Claim], lookout: Lookout) -> tuple[l
         for place, run in zip(asking, found, strict=False):
             granted[place] = run
     return granted, more
+
+
+def claim_pending(tx: Transaction, claims: Sequence[Claim]) -> list[Granted | None]:
+    """Claim a run that is pending already for each who asks, the best first."""
+    granted: list[Granted | None] = [None] * len(claims)
+    for places in _places(claims):
+        for place, run in zip(places, _take(tx, [claims[place] for place in places]), strict=False):
+            granted[place] = run
+    return granted
+
+
+def _places(claims: Sequence[Claim]) -> list[list[int]]:
+    """The places of the claims, those together that may be granted the same runs."""
+    places: dict[tuple[tuple[str, ...] | None, int | None], list[int]] = {}
+    for place, wanted in enumerate(claims):
+        places.setdefault(wanted.lane(), []).append(place)
+    return list(places.values())
 
 
 def _take(tx: Transaction, claims: Sequence[Claim]) -> list[Granted]:

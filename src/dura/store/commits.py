@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dura.errors import CommitUnknown, StoreError
 from dura.store.connections import Connections, Link, Transaction
 from dura.store.door import Door, Ticket
 from dura.store.faults import translate
+from dura.store.idle import IdleWorkers, claims_ride_along
 
 _LONGEST_BATCH: Final = 0.02
 """Seconds after which a leader commits what it has; those who wait behind come next."""
@@ -69,48 +70,51 @@ def _named(error: Exception, path: str) -> Exception:
 class Commits:
     """The commits of one process to one file."""
 
-    def __init__(self, path: str, connections: Connections, door: Door, now: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        path: str,
+        connections: Connections,
+        door: Door,
+        idle: Sequence[IdleWorkers],
+        now: Callable[[], str],
+    ) -> None:
         self._path = path
         self._connections = connections
         self._door = door
+        self._idle = idle
         self._now = now
 
-    def lead(self, first: Ticket[Any]) -> bool:
-        """Run the operations of the leader and of its company, and settle all their tickets.
-
-        Returns:
-            Whether work has become due.
-        """
+    def lead(self, first: Ticket[Any]) -> None:
+        """Run the operations of the leader and of its company, and settle all their tickets."""
         link = self._connections.link() if first.alone else self._connections.writer
         batch = [first]
         with link.busy:
             try:
-                return self._serve(link, batch)
+                self._serve(link, batch)
             except BaseException:
                 self._door.put_back([ticket for ticket in batch[1:] if not ticket.settled])
                 raise
 
-    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool = True) -> bool:
-        """Commit the batch and settle it. Returns whether work has become due."""
+    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool = True) -> None:
+        """Commit the batch and settle it."""
         try:
-            return self._commit_together(link, batch, company=company and not batch[0].alone)
+            self._commit_together(link, batch, company=company and not batch[0].alone)
         except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
             shared = isinstance(error, sqlite3.Error | StoreError) and not isinstance(error, CommitUnknown)
             if shared and len(batch) > 1:
                 # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
-                announced = [self._serve(link, [ticket], company=False) for ticket in batch]
-                return any(announced)
-            _settle(batch, _named(error, self._path))
-            return False
+                for ticket in batch:
+                    self._serve(link, [ticket], company=False)
+            else:
+                _settle(batch, _named(error, self._path))
 
-    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> bool:
+    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
         """One transaction for the batch, which grows by those who wait as long as the lock is held.
 
         Whatever is raised, Ctrl-C between any two steps included: a ticket is settled exactly if its operation was
         committed.
         """
         connection = self._connections.open(link)
-        committing = False
         try:
             if connection.in_transaction:
                 # Ctrl-C has kept the last leader from ending its transaction.
@@ -119,14 +123,22 @@ class Commits:
             self._connections.check_identity(link)
             link.transaction = transaction = Transaction(connection, self._now())
             self._call_all(batch, transaction, company=company)
-            committing = True
-            connection.execute("COMMIT")
+            with claims_ride_along(self._idle, transaction, self._call_in_savepoint) as granted:
+                self._commit(transaction, [*batch, *granted])
+        finally:
+            # SQLite has ended the transaction by itself after a full disk or an I/O error.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            link.transaction = None
+
+    def _commit(self, transaction: Transaction, tickets: list[Ticket[Any]]) -> None:
+        try:
+            transaction.execute("COMMIT")
             if transaction.disturbs:
                 _disturb()
-            _settle(batch)
-            return transaction.announces
+            _settle(tickets)
         except sqlite3.OperationalError as error:
-            if committing and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
                 _disturb()
                 raise CommitUnknown(
                     f"{self._path}: the disk failed during a commit ({error}). Whether the change was kept is unknown: "
@@ -138,15 +150,10 @@ class Commits:
             raise
         except BaseException:
             # Ctrl-C after the commit: what is committed must not be run again.
-            if committing and not connection.in_transaction:
+            if not transaction.connection.in_transaction:
                 _disturb()
-                _settle(batch)
+                _settle(tickets)
             raise
-        finally:
-            # SQLite has ended the transaction by itself after a full disk or an I/O error.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            link.transaction = None
 
     def _call_all(self, batch: list[Ticket[Any]], transaction: Transaction, *, company: bool) -> None:
         """Call the operations of the batch, and of those who have come to wait meanwhile, until nobody has or time is up.

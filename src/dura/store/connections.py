@@ -38,8 +38,8 @@ class Transaction:
         self.execute = connection.execute
         self.now = now
         """The time of the operation, in the store's format."""
-        self.announces = False
-        """Set by operations that make work due; idle workers are told after the commit."""
+        self.announces = 0
+        """How many runs have become due, or will by themselves; idle workers are granted them, or told."""
         self.disturbs = False
         """Set where a claim may have ended, or a step been used, otherwise than by the holder's own call."""
 

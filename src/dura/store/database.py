@@ -27,6 +27,7 @@ from dura.store.commits import Commits
 from dura.store.connections import Connections, Transaction
 from dura.store.door import Door, Late, Ticket
 from dura.store.faults import named
+from dura.store.idle import IdleWorkers
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -40,8 +41,8 @@ class Database:
 
     def __init__(self, path: str, *, clock: Clock, busy_timeout_ms: int, synchronous: str) -> None:
         self.path = path
-        self.listeners: list[Callable[[], None]] = []
-        """Called after each commit that made work due, on the writer's thread; must return at once."""
+        self.idle: list[IdleWorkers] = []
+        """Of the pools in this process: the transaction that makes work due makes their claims too."""
         self._clock = clock
         self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
@@ -53,7 +54,7 @@ class Database:
             self.path, busy_timeout_ms=self._busy_timeout_ms, synchronous=self._synchronous
         )
         self._door = Door()
-        self._commits = Commits(self.path, self._connections, self._door, self.now)
+        self._commits = Commits(self.path, self._connections, self._door, self.idle, self.now)
 
     def now(self) -> str:
         """The clock's time, in the store's format."""
@@ -98,10 +99,9 @@ class Database:
         return self._stand_in_line(Ticket(operation, request))
 
     def _stand_in_line(self, ticket: Ticket[R]) -> R:
-        announces = False
         try:
             if self._enter(ticket):
-                announces = self._commits.lead(ticket)
+                self._commits.lead(ticket)
         finally:
             try:
                 self._door.leave(ticket)
@@ -109,9 +109,6 @@ class Database:
                 # Ctrl-C: whoever is next must not wait for a leader that is gone.
                 self._door.leave(ticket)
                 raise
-        if announces:
-            for listener in tuple(self.listeners):
-                listener()
         return ticket.outcome()
 
     def _enter(self, ticket: Ticket[Any]) -> bool:
@@ -154,7 +151,7 @@ class Database:
                 outer.execute("RELEASE joined")
             raise
         outer.execute("RELEASE joined")
-        outer.announces |= transaction.announces
+        outer.announces += transaction.announces
         return result
 
     def close(self) -> None:
@@ -184,7 +181,7 @@ class Database:
     def after_fork_in_child(self) -> None:
         """Begin anew; what could not be closed is kept from the garbage collector, which would close it."""
         _inherited.append(self._connections)
-        self.listeners.clear()
+        self.idle.clear()
         self._reset()
 
 

@@ -93,7 +93,7 @@ def _make_pending(tx: Transaction, run_id: str, task_id: str) -> None:
         (run_id,),
     )
     tx.execute("UPDATE tasks SET state = 'pending' WHERE task_id = ?", (task_id,))
-    tx.announces = True
+    tx.announces += 1
 
 
 def _poison_reason(reclaims: int, max_reclaims: int, worker: str) -> str:

@@ -100,7 +100,7 @@ def _park(tx: Transaction, wanted: Wait, deadline: str | None) -> None:
         (cause, wanted.event, deadline or FOREVER, wanted.run_id),
     )
     tx.execute("UPDATE tasks SET state = 'sleeping' WHERE task_id = ?", (wanted.task_id,))
-    tx.announces |= deadline is not None
+    tx.announces += deadline is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,5 +201,5 @@ def _wake(tx: Transaction, name: str, emitted_at: str, *, after: int) -> Emissio
         )
     elif after:
         tx.execute("DELETE FROM state WHERE namespace = 'dura.wakes' AND key = ?", (name,))
-    tx.announces |= bool(woken)
+    tx.announces += len(woken)
     return Emission(first=True, woken=tuple(woken), more=more)

@@ -215,5 +215,5 @@ def wake(tx: Transaction, task_id: str, seen: Seen) -> tuple[Task, float]:
         (tx.now, task.run.run_id),
     )
     tx.execute("UPDATE tasks SET state = 'pending' WHERE task_id = ?", (task_id,))
-    tx.announces = True
+    tx.announces += 1
     return task, seconds_between(tx.now, row[0])

@@ -181,7 +181,7 @@ def new_attempt(tx: Transaction, run: Held, delay: float) -> str:
         (state, run.attempt + 1, run_id, run.task_id),
     )
     tx.execute("UPDATE waits SET run_id = ? WHERE task_id = ?", (run_id, run.task_id))
-    tx.announces = True
+    tx.announces += 1
     return run_id
 
 
@@ -206,4 +206,4 @@ def _unclaim(tx: Transaction, run: Held, state: State, available_at: str) -> Non
         (state, SleepCause.DEFERRED if state is State.SLEEPING else None, available_at, run.run_id),
     )
     tx.execute("UPDATE tasks SET state = ? WHERE task_id = ?", (state, run.task_id))
-    tx.announces = True
+    tx.announces += 1

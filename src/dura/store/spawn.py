@@ -52,7 +52,7 @@ def spawn(tx: Transaction, orders: Sequence[Sequence[Spawn]]) -> list[list[TaskR
         """,
         run_rows,
     )
-    tx.announces |= bool(run_rows)
+    tx.announces += len(run_rows)
     return refs
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dura.records import ClaimedTask
+from dura.store.idle import IdleWorkers
 from dura.workers.worker import Terms, Worker
 
 _SLOW: Final = 4
@@ -104,7 +105,9 @@ class CourteousWorker(Worker):
         finally:
             self._courtesy.heed(time.monotonic() - began)
 
-    def _idle_seconds(self) -> float:
+    def _wait(self, idle: IdleWorkers, stirs: int) -> ClaimedTask | None:
         if self._stands_back:
-            return min(self._courtesy.pause(), self._terms.poll_interval)
-        return super()._idle_seconds()
+            # Not among the idle: nobody is to claim for it either.
+            self._terms.stop_event.wait(min(self._courtesy.pause(), self._terms.poll_interval))
+            return None
+        return super()._wait(idle, stirs)

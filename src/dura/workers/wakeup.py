@@ -1,9 +1,9 @@
 """Telling idle workers that there may be work, so that they need not poll often to start quickly.
 
-A writer of the same process that made work due says so right after its commit. Writers of other processes are noticed by
-one thread. It sleeps until the write-ahead log is written, and then reads `PRAGMA data_version`, which takes no lock, until
-the commit shows. One signal wakes one worker; a worker that finds work passes the signal on, so a burst wakes as many as it
-needs. Nothing here ticks fast: a pool without work costs little more than its workers' polls.
+A commit of the same process that makes work due makes their claims too (`store.idle`). Writers of other processes are noticed
+by one thread. It sleeps until the write-ahead log is written, and then reads `PRAGMA data_version`, which takes no lock, until
+the commit shows. Then it stirs one worker; a worker that finds work so stirs the next before it begins, so that a burst wakes
+as many as it needs. Nothing here ticks fast: a pool without work costs next to nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, Self
 
 from dura.engine import DurableEngine
 from dura.errors import StoreError
+from dura.store.idle import IdleWorkers
 from dura.workers.bell import Bell
 from dura.workers.logwatch import LogWatch
 
@@ -24,7 +25,7 @@ logger = logging.getLogger("dura.workers")
 
 _SOON: Final = 0.001
 _BREATH: Final = 0.025
-_QUIET: Final = 2.0
+_QUIET: Final = 5.0
 """Seconds between two looks for a commit. The log is written before the commit shows, and how long before is up to the disk:
 so the first look comes soon, and each further one after twice the time, up to the pause that is kept while all is quiet. A
 log that is written all the time is looked at after each breath; so is one whose writing goes unnoticed."""
@@ -37,7 +38,7 @@ _OUTLIVED: Final = 5.0
 
 
 class Wakeup:
-    """Where a pool's idle workers wait. A context manager: inside the block, writers and the watcher signal it."""
+    """What wakes a pool's idle workers. A context manager: inside the block, it does."""
 
     def __init__(
         self, engine: DurableEngine, stop_event: threading.Event, stopped: Callable[[], None] | None = None
@@ -49,22 +50,22 @@ class Wakeup:
             stop_event: Ends the pool.
             stopped: Called once it is set, on a thread of its own.
         """
+        self.idle = IdleWorkers()
+        """Where they wait."""
         self._engine = engine
         self._stop_event = stop_event
         self._stopped = stopped
-        self._condition = threading.Condition()
-        self._signalled = False
         self._ended = False
         self._bell = Bell()
         self._watcher = threading.Thread(target=self._watch, name="dura-watcher", daemon=True)
         self._listener = threading.Thread(target=self._listen, name="dura-stop", daemon=True)
 
     def __enter__(self) -> Self:
-        listeners = self._engine.database.listeners
+        pools = self._engine.database.idle
         with ExitStack() as stack:
             stack.enter_context(self._bell)
-            listeners.append(self.signal)
-            stack.callback(listeners.remove, self.signal)
+            pools.append(self.idle)
+            stack.callback(pools.remove, self.idle)
             for thread in (self._listener, self._watcher):
                 thread.start()
                 stack.callback(self._end, thread)
@@ -80,31 +81,17 @@ class Wakeup:
         if thread is self._watcher or self._stop_event.is_set():
             thread.join()
 
-    def signal(self) -> None:
-        """Wake one idle worker, or keep the next one that would go idle from it."""
-        with self._condition:
-            self._signalled = True
-            self._condition.notify()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for a signal, for a stop, or for so long."""
-        with self._condition:
-            if not self._signalled and not self._stop_event.is_set():
-                self._condition.wait(seconds)
-            self._signalled = False
-
     def _listen(self) -> None:
         """Wait for the stop event: nobody else need look whether it is set."""
         while not self._stop_event.wait(_OUTLIVED):
             if self._ended:
                 return
-        with self._condition:
-            self._condition.notify_all()
+        self.idle.close()
         if self._stopped is not None:
             self._stopped()
 
     def _watch(self) -> None:
-        """Signal other processes' commits until the bell rings."""
+        """Stir at other processes' commits, until the bell rings."""
         log = LogWatch(f"{self._engine.db_path}-wal")
         ended, listening = select.poll(), select.poll()
         ended.register(self._bell.mouth, select.POLLIN)
@@ -131,7 +118,7 @@ class Wakeup:
                 pause = min(2 * pause, _QUIET)
                 if version != seen:
                     seen = version
-                    self.signal()
+                    self.idle.stir()
                     pause = min(pause, _BREATH)
                 if not log.watching:
                     pause = _BREATH

@@ -17,6 +17,7 @@ from dura.errors import EngineError, StoreBusy
 from dura.health import Heartbeat
 from dura.records import ClaimedTask
 from dura.store.claim import Claim
+from dura.store.idle import IdleWorkers
 from dura.store.settle import Settlement
 from dura.workers.executor import Handler, carry_out, report_lost
 from dura.workers.wakeup import Wakeup
@@ -73,10 +74,7 @@ class Worker:
                 if terms.heartbeat is not None:
                     terms.heartbeat.beat()
                 try:
-                    if self._turn():
-                        wakeup.signal()
-                    elif not terms.stop_event.is_set():
-                        wakeup.wait(self._idle_seconds())
+                    self._turn(wakeup.idle)
                 except Exception as error:
                     # A store that cannot be read or written now may be so later; the pool must not shrink meanwhile.
                     logger.exception("worker %s met an error and goes on", self.worker_id)
@@ -103,12 +101,18 @@ class Worker:
         except EngineError as error:
             logger.warning("%s: task %s could not be given back: %s", task.name, task.task_id, error)
 
-    def _turn(self) -> bool:
-        """Settle the run in hand, claim the next and carry it out. Returns whether there was a next."""
+    def _turn(self, idle: IdleWorkers) -> None:
+        """Settle the run in hand, claim the next or wait for it, and carry it out."""
         terms = self._terms
+        stirs, looks = idle.stirs, self._settlement is None
         task = self._next()
+        if task is not None and looks:
+            # Where who looks finds one, there may be more.
+            idle.stir()
+        elif task is None and not terms.stop_event.is_set():
+            task = self.task = self._wait(idle, stirs)
         if task is None:
-            return False
+            return
         if terms.stop_event.is_set():
             self.give_back()
             self.task = None
@@ -123,7 +127,6 @@ class Worker:
                 "%s: no handler for task %s of queue %s here; left to other workers for %.1f s",
                 *(task.name, task.task_id, task.queue, delay),
             )
-        return True
 
     def _next(self) -> ClaimedTask | None:
         """The next run, claimed in the transaction that settles the one in hand; no claim once stop was asked for."""
@@ -145,6 +148,10 @@ class Worker:
     def _claims(self) -> bool:
         """Whether to claim a run next."""
         return not self._terms.stop_event.is_set()
+
+    def _wait(self, idle: IdleWorkers, stirs: int) -> ClaimedTask | None:
+        """Wait until it is time to look. Returns the next run, if one was claimed for this worker meanwhile."""
+        return self._terms.engine.wait_for_claim(self._wanted, idle, self._idle_seconds(), stirs)
 
     def _idle_seconds(self) -> float:
         """How long to wait: until something is due, at most the poll interval."""
