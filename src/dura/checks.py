@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from inspect import iscoroutinefunction
 
-from dura.errors import InvalidValue
+from dura.errors import InvalidValue, shown
 
 RESERVED = "dura."
 """How the engine's own event names and state namespaces begin."""
@@ -18,14 +19,6 @@ _LONGEST = sys.float_info.max
 """The largest number of seconds; an int may be larger than any float."""
 
 
-def _shown(value: object) -> str:
-    """A wrong value for a message: not too long, and also if it cannot be shown."""
-    try:
-        return f"{value!r:.80}"
-    except Exception:  # noqa: BLE001 - a user's __repr__ may raise anything, and so does that of a very large int
-        return f"a value of type {type(value).__name__}"
-
-
 def text(value: str, what: str) -> str:
     """Check an id or a key to look for: text that UTF-8 can hold.
 
@@ -33,11 +26,11 @@ def text(value: str, what: str) -> str:
         InvalidValue: It is no text, or holds a lone surrogate.
     """
     if not isinstance(value, str):
-        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {_shown(value)}")
+        raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {shown(value)}")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidValue(f"{what} is no valid Unicode text: {_shown(value)}") from error
+        raise InvalidValue(f"{what} is no valid Unicode text: {shown(value)}") from error
     return value
 
 
@@ -60,7 +53,7 @@ def own_name(value: str, what: str) -> str:
     """
     if name(value, what).startswith(RESERVED):
         raise InvalidValue(
-            f"{what} must not begin with {RESERVED!r}, which is reserved for the engine: {_shown(value)}"
+            f"{what} must not begin with {RESERVED!r}, which is reserved for the engine: {shown(value)}"
         )
     return value
 
@@ -70,6 +63,19 @@ def optional_text(value: str | None, what: str) -> str | None:
     return None if value is None else name(value, what)
 
 
+def optional_moment(value: datetime | None, what: str) -> datetime | None:
+    """Check a moment, or None; one without a zone is in UTC.
+
+    Raises:
+        InvalidValue: It is no datetime.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise InvalidValue(f"{what} must be a datetime, not {shown(value)}")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
 def seconds(value: float, what: str, *, positive: bool = False) -> float:
     """Check a duration: a finite number of seconds, above zero if `positive`.
 
@@ -77,9 +83,9 @@ def seconds(value: float, what: str, *, positive: bool = False) -> float:
         InvalidValue: It is no number, not finite, or not above zero.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not -_LONGEST <= value <= _LONGEST:
-        raise InvalidValue(f"{what} must be a finite number of seconds, not {_shown(value)}")
+        raise InvalidValue(f"{what} must be a finite number of seconds, not {shown(value)}")
     if positive and value <= 0:
-        raise InvalidValue(f"{what} must be > 0 seconds, not {_shown(value)}")
+        raise InvalidValue(f"{what} must be > 0 seconds, not {shown(value)}")
     return value
 
 
@@ -90,11 +96,11 @@ def whole(value: int, what: str, *, least: int | None = None) -> int:
         InvalidValue: It is no int, or out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidValue(f"{what} must be a whole number, not {_shown(value)}")
+        raise InvalidValue(f"{what} must be a whole number, not {shown(value)}")
     if not -_LARGEST - 1 <= value <= _LARGEST:
-        raise InvalidValue(f"{what} does not fit 64 bits: {_shown(value)}")
+        raise InvalidValue(f"{what} does not fit 64 bits: {shown(value)}")
     if least is not None and value < least:
-        raise InvalidValue(f"{what} must be {least} or more, not {_shown(value)}")
+        raise InvalidValue(f"{what} must be {least} or more, not {shown(value)}")
     return value
 
 
@@ -110,7 +116,7 @@ def several(value: Iterable[str], what: str) -> tuple[str, ...]:
         InvalidValue: It is no list (one text is none), or one of them is no name.
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidValue(f"{what} must be a list of names, not {_shown(value)}")
+        raise InvalidValue(f"{what} must be a list of names, not {shown(value)}")
     return tuple(name(each, what) for each in value)
 
 
@@ -128,6 +134,16 @@ def names(value: str | Iterable[str] | None, what: str) -> tuple[str, ...] | Non
     return tuple(dict.fromkeys(found))
 
 
+def function(value: object, what: str) -> None:
+    """Check a function that is to be called.
+
+    Raises:
+        InvalidValue: It cannot be called.
+    """
+    if not callable(value):
+        raise InvalidValue(f"{what} must be a function, not {shown(value)}")
+
+
 def functions(value: Mapping[str, object], what: str) -> None:
     """Check a mapping from names to functions.
 
@@ -135,11 +151,10 @@ def functions(value: Mapping[str, object], what: str) -> None:
         InvalidValue: It is no mapping, or holds something that cannot be called, or that is asynchronous.
     """
     if not isinstance(value, Mapping):
-        raise InvalidValue(f"{what} must map task names to functions, not be {_shown(value)}")
-    for key, function in value.items():
-        if not callable(function):
-            raise InvalidValue(f"{what}[{_shown(key)}] must be a function, not {_shown(function)}")
-        if iscoroutinefunction(function):
+        raise InvalidValue(f"{what} must map task names to functions, not be {shown(value)}")
+    for key, each in value.items():
+        function(each, f"{what}[{shown(key)}]")
+        if iscoroutinefunction(each):
             raise InvalidValue(
-                f"{what}[{_shown(key)}] must be a plain function, not an async one; call asyncio.run inside it"
+                f"{what}[{shown(key)}] must be a plain function, not an async one; call asyncio.run inside it"
             )

@@ -7,6 +7,14 @@ facts from attributes, never from the text.
 from __future__ import annotations
 
 
+def shown(value: object) -> str:
+    """A wrong value for a message: not too long, and also if it cannot be shown."""
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # noqa: BLE001 - a user's __repr__ may raise anything, and so does that of a very large int
+        return f"a value of type {type(value).__name__}"
+
+
 class EngineError(Exception):
     """Base class of every error of the engine."""
 

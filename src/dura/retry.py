@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from dura.errors import InvalidValue
+from dura.errors import InvalidValue, shown
 
 _KINDS: Final = ("none", "fixed", "exponential")
 
@@ -48,8 +48,8 @@ class RetryStrategy:
 
     def __post_init__(self) -> None:
         """Refuse a strategy that could not be carried out later, when an attempt has failed."""
-        if self.kind not in _KINDS:
-            raise InvalidValue(f"kind must be one of {', '.join(_KINDS)}, not {self.kind!r}")
+        if not isinstance(self.kind, str) or self.kind not in _KINDS:
+            raise InvalidValue(f"kind must be one of {', '.join(_KINDS)}, not {shown(self.kind)}")
         numbers = {
             "base_seconds": self.base_seconds,
             "factor": self.factor,
@@ -59,7 +59,7 @@ class RetryStrategy:
             numbers["max_seconds"] = self.max_seconds
         for field, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-                raise InvalidValue(f"{field} must be a finite number, not {value!r:.50}")
+                raise InvalidValue(f"{field} must be a finite number, not {shown(value)}")
         if self.base_seconds < 0:
             raise InvalidValue(f"base_seconds must be 0 or more, not {self.base_seconds!r}")
         if self.factor <= 0:

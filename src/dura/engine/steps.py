@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from dura.checks import name, optional_text, own_name, seconds, text, whole
+from dura.checks import function, name, optional_text, own_name, seconds, text, whole
 from dura.codec import decode, encode
 from dura.current import CurrentClaim, current_claim
 from dura.engine.opened import OpenedStore
@@ -50,6 +50,7 @@ class StepCalls(OpenedStore):
             NotStorable: The result is no JSON value.
         """
         name(step_name, "step_name")
+        function(fn, "fn")
         holder, claim = self._holder(task_id, owner_run_id, claim_token)
         before = disturbances()
         found = None
@@ -106,7 +107,7 @@ class StepCalls(OpenedStore):
 
     def get_checkpoint(self, *, task_id: str, step_name: str) -> Any:
         """A step's stored result; None if it has none yet, or was a wait that timed out."""
-        text(task_id, "task_id")
+        name(task_id, "task_id")
         text(step_name, "step_name")
         found = self.database.read(lambda connection: checkpoints.peek(connection, task_id, step_name))
         return None if found is None else decode(found.value)
@@ -126,6 +127,11 @@ class StepCalls(OpenedStore):
 
         Returns:
             `(True, None)` if the run was parked: the caller must neither complete nor fail it. Else `(False, outcome)`.
+
+        Raises:
+            StepConflict: The step already waits for another event.
+            LeaseLost: The claim is no longer live.
+            TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
         """
         own_name(event_name, "an event's name")
         if timeout_secs is not None:
@@ -214,7 +220,7 @@ class StepCalls(OpenedStore):
         wanted = events.Wait(
             run_id=run_id,
             token=self._token(run_id, claim_token),
-            task_id=text(task_id, "task_id"),
+            task_id=name(task_id, "task_id"),
             step=name(step_name, "step_name"),
             event=event_name,
             timeout_seconds=timeout_secs,
@@ -241,7 +247,7 @@ class StepCalls(OpenedStore):
         self, task_id: str, run_id: str | None, claim_token: int | None
     ) -> tuple[Holder | None, CurrentClaim | None]:
         """Whose call it is, by the token given or by the current claim, and in the latter case that claim."""
-        text(task_id, "task_id")
+        name(task_id, "task_id")
         optional_text(run_id, "owner_run_id")
         if claim_token is not None:
             if run_id is None:

@@ -11,7 +11,7 @@ from dura.checks import names, optional_text, optional_whole, seconds, several, 
 from dura.clock import seconds_between
 from dura.codec import decode, encode
 from dura.engine.opened import OpenedStore
-from dura.errors import EngineError, InvalidValue
+from dura.errors import EngineError, InvalidValue, shown
 from dura.ids import new_ids
 from dura.records import ClaimedTask, TaskRef
 from dura.retry import RetryStrategy
@@ -210,8 +210,8 @@ class TaskCalls(OpenedStore):
             LeaseLost: The claim is no longer live.
             TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
         """
-        text = encode(result, f"the result of run {run_id}")
         token = self._token(run_id, claim_token)
+        text = encode(result, f"the result of run {run_id}")
         self.database.write(lambda tx: settle.complete(tx, run_id, token, text))
         self._end_claim(run_id)
 
@@ -231,8 +231,8 @@ class TaskCalls(OpenedStore):
             LeaseLost: The claim is no longer live.
             TaskCancelledError, TaskNotFound, InvalidRunState: The run is cancelled, unknown or not running.
         """
-        text = encode(reason, f"the failure reason of run {run_id}")
         token = self._token(run_id, claim_token)
+        text = encode(reason, f"the failure reason of run {run_id}")
         self.database.write(lambda tx: settle.fail(tx, run_id, token, text, retryable=retryable))
         self._end_claim(run_id)
 
@@ -283,9 +283,9 @@ def _spec(
     """The arguments of `spawn_task`, checked and encoded."""
     check_name(name, "a task's name")
     if retry is not None and not isinstance(retry, RetryStrategy):
-        raise InvalidValue(f"retry must be a RetryStrategy, not {retry!r}")
+        raise InvalidValue(f"retry must be a RetryStrategy, not {shown(retry)}")
     if available_after is not None and not isinstance(available_after, timedelta):
-        raise InvalidValue(f"available_after must be a timedelta, not {available_after!r}")
+        raise InvalidValue(f"available_after must be a timedelta, not {shown(available_after)}")
     task_id, run_id = ids
     return Spawn(
         task_id=task_id,
