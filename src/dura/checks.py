@@ -104,6 +104,31 @@ def whole(value: int, what: str, *, least: int | None = None) -> int:
     return value
 
 
+def permissions(value: int, what: str) -> int:
+    """Check the permissions of a store's file: bits of 0o666, and the owner's two among them.
+
+    Raises:
+        InvalidValue: It is no int, or no store could be used with it; the message says why.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidValue(f"{what} must be permissions such as 0o660, not {shown(value)}")
+    if not 0 <= value <= 0o777:
+        raise InvalidValue(
+            f"{what} must be permissions between 0o600 and 0o666, not {shown(value)}: write them in octal, as in 0o660"
+        )
+    if value & ~0o666:
+        raise InvalidValue(
+            f"{what} {value:#o} lets somebody execute the file; a store needs reading and writing only"
+        )
+    if value & 0o600 != 0o600:
+        raise InvalidValue(f"{what} {value:#o} keeps the file from its own owner; it must hold 0o600")
+    if value & 0o022 & ~(value >> 1):
+        raise InvalidValue(
+            f"{what} {value:#o} lets somebody write who may not read; nobody can use a store like that"
+        )
+    return value
+
+
 def optional_whole(value: int | None, what: str, *, least: int) -> int | None:
     """`whole` or None."""
     return None if value is None else whole(value, what, least=least)

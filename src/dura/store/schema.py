@@ -18,7 +18,9 @@ _OLDEST_SQLITE: Final = (3, 37, 0)
 """The first that has STRICT tables."""
 
 
-def prepare(database: Database, *, busy_timeout_ms: int, create: bool, upgrade: bool) -> tuple[str, ...]:
+def prepare(
+    database: Database, *, busy_timeout_ms: int, create: bool, upgrade: bool, mode: int | None = None
+) -> tuple[str, ...]:
     """Make sure that the file is a store of this version.
 
     Args:
@@ -26,6 +28,7 @@ def prepare(database: Database, *, busy_timeout_ms: int, create: bool, upgrade: 
         busy_timeout_ms: How long to wait for other processes that open it too, in milliseconds.
         create: Whether a missing or empty file may become a new store.
         upgrade: Whether a 1.3.0 file may be upgraded.
+        mode: The permissions of a file that is made, whatever the umask; None for those that the umask grants.
 
     Returns:
         What an upgrade did, a line a change; empty when nothing had to be done.
@@ -37,7 +40,7 @@ def prepare(database: Database, *, busy_timeout_ms: int, create: bool, upgrade: 
     _check_library(path)
     _check_path(path, create=create)
     if create:
-        _make_file(path)
+        _make_file(path, mode)
     with faults_named(path):
         connection = connect(path, mode="rwc" if create else "rw", busy_timeout_ms=busy_timeout_ms)
         try:
@@ -117,13 +120,21 @@ def _check_path(path: str, *, create: bool) -> None:
         raise NotADuraStore(f"{path}: this file of one byte is no dura store. Check the path.", path=path)
 
 
-def _make_file(path: str) -> None:
-    """Make an empty file, unless there is one, with the permissions that the umask grants (SQLite grants fewer).
+def _make_file(path: str, mode: int | None) -> None:
+    """Make an empty file, unless there is one, with these permissions, or those that the umask grants.
 
-    A file that exists is not opened: closing it would drop the locks of this process's other connections to it.
+    SQLite by itself would grant fewer; to a log and its index it gives the permissions of the file. A file that exists is not
+    opened: closing it would drop the locks of this process's other connections to it.
     """
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666))
+        file = os.open(
+            path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666 if mode is None else mode
+        )
+        try:
+            if mode is not None:
+                os.fchmod(file, mode)
+        finally:
+            os.close(file)
     except FileExistsError:
         return
     except OSError as error:
