@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
-from dura.checks import name, own_name, text
+from dura.checks import function, name, optional_moment, own_name, text
 from dura.codec import decode, encode
-from dura.engine.opened import OpenedStore
+from dura.engine.opened import OpenedStore, actor_of
 from dura.errors import InvalidValue
-from dura.store import state
+from dura.store import audit, state
 from dura.store.connections import Transaction
+
+_NOTED: Final = 500
+"""Characters of a value that an audit entry keeps."""
 
 
 class StateCalls(OpenedStore):
@@ -32,13 +36,44 @@ class StateCalls(OpenedStore):
         text(namespace, "namespace")
         return self.database.read(lambda connection: state.has(connection, namespace))
 
-    def set_state(self, *, namespace: str, key: str, value: Any) -> None:
+    def set_state(
+        self,
+        *,
+        namespace: str,
+        key: str,
+        value: Any,
+        actor: str | None = None,
+        reason: str | None = None,
+        seen_at: datetime | None = None,
+    ) -> None:
         """Set a key to a JSON value; the last write wins.
+
+        Args:
+            namespace: The namespace.
+            key: The key.
+            value: Any JSON value.
+            actor: The operator who sets it by hand, for the audit.
+            reason: Why, for the audit.
+            seen_at: When the value that the operator saw was written; refused if it was written or deleted since.
 
         Raises:
             InvalidValue: The namespace is reserved, or the value is no JSON value (`NotStorable`).
+            ActionRefused: The key was written or deleted since it was seen.
         """
-        self.set_state_many(namespace=namespace, items={key: value})
+        own_name(namespace, "namespace")
+        pair = (name(key, "key"), encode(value, f"the value of {namespace}/{key}"))
+        by, at = actor_of(actor, reason), optional_moment(seen_at, "seen_at")
+
+        def operation(tx: Transaction) -> None:
+            before = None
+            if by.actor is not None or at is not None:
+                before = state.seen(tx, namespace, key, at, "set")
+            state.put(tx, namespace, [pair])
+            audit.record(
+                tx, by, action="set", target=f"{namespace}/{key}", before=_noted(before), after=_noted(pair[1])
+            )
+
+        self.database.write(operation)
 
     def set_state_many(self, *, namespace: str, items: Mapping[str, Any]) -> int:
         """Set many keys in one transaction. Returns how many.
@@ -57,11 +92,47 @@ class StateCalls(OpenedStore):
             self.database.write(lambda tx: state.put(tx, namespace, pairs))
         return len(pairs)
 
-    def delete_state(self, *, namespace: str, key: str) -> bool:
-        """Delete a key. Returns whether it existed."""
+    def delete_state(
+        self,
+        *,
+        namespace: str,
+        key: str,
+        actor: str | None = None,
+        reason: str | None = None,
+        seen_at: datetime | None = None,
+    ) -> bool:
+        """Delete a key.
+
+        Args:
+            namespace: The namespace.
+            key: The key.
+            actor: The operator who deletes it by hand, for the audit.
+            reason: Why, for the audit.
+            seen_at: When the value that the operator saw was written; refused if it was written or deleted since.
+
+        Returns:
+            Whether it existed.
+
+        Raises:
+            InvalidValue: The namespace is reserved.
+            ActionRefused: The key was written or deleted since it was seen.
+        """
         own_name(namespace, "namespace")
         text(key, "key")
-        return self.database.write(lambda tx: state.delete(tx, namespace, key))
+        by, at = actor_of(actor, reason), optional_moment(seen_at, "seen_at")
+
+        def operation(tx: Transaction) -> bool:
+            before = None
+            if by.actor is not None or at is not None:
+                before = state.seen(tx, namespace, key, at, "delete")
+            existed = state.delete(tx, namespace, key)
+            if existed:
+                audit.record(
+                    tx, by, action="delete", target=f"{namespace}/{key}", before=_noted(before), after="deleted"
+                )
+            return existed
+
+        return self.database.write(operation)
 
     def list_state(self, namespace: str) -> dict[str, Any]:
         """All keys and values of the namespace, ordered by key."""
@@ -84,6 +155,7 @@ class StateCalls(OpenedStore):
         """
         own_name(namespace, "namespace")
         name(key, "key")
+        function(fn, "fn")
 
         def operation(tx: Transaction) -> str:
             present = state.get(tx.connection, namespace, key)
@@ -94,3 +166,8 @@ class StateCalls(OpenedStore):
             return value
 
         return decode(self.database.write(operation, alone=True))
+
+
+def _noted(value: str | None) -> str | None:
+    """A value as an audit entry keeps it."""
+    return value if value is None or len(value) <= _NOTED else value[:_NOTED] + "…"

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from dura.checks import text, whole
+from dura.checks import name, optional_text, whole
 from dura.clock import Clock, system_clock
 from dura.current import CurrentClaim, current_claim
-from dura.errors import InvalidValue
+from dura.errors import InvalidValue, shown
+from dura.store.audit import Actor
 from dura.store.database import Database
 from dura.store.due import Lookout
 from dura.store.schema import prepare
@@ -24,6 +25,17 @@ _SYNCHRONOUS: Final = ("FULL", "NORMAL")
 
 _LONGEST_BUSY_TIMEOUT: Final = 2**31 - 1
 """Milliseconds; SQLite counts them in 32 bits."""
+
+
+def actor_of(actor: str | None, reason: str | None) -> Actor:
+    """Who acts and why, as a call was told.
+
+    Raises:
+        InvalidValue: A reason was given without an actor, or one of them is no text.
+    """
+    if reason is not None and actor is None:
+        raise InvalidValue("a reason goes to the audit together with an actor")
+    return Actor(actor=optional_text(actor, "actor"), reason=optional_text(reason, "reason"))
 
 
 class OpenedStore:
@@ -56,11 +68,11 @@ class OpenedStore:
             ValueError: An argument is out of range.
         """
         if not isinstance(db_path, str | os.PathLike):
-            raise InvalidValue(f"db_path must be a path, not {db_path!r}")
+            raise InvalidValue(f"db_path must be a path, not {shown(db_path)}")
         if "\0" in os.fspath(db_path):
-            raise InvalidValue(f"db_path must be a path, which holds no NUL: {db_path!r}")
+            raise InvalidValue(f"db_path must be a path, which holds no NUL: {shown(db_path)}")
         if synchronous not in _SYNCHRONOUS:
-            raise InvalidValue(f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {synchronous!r}")
+            raise InvalidValue(f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {shown(synchronous)}")
         if whole(busy_timeout_ms, "busy_timeout_ms", least=0) > _LONGEST_BUSY_TIMEOUT:
             raise InvalidValue(
                 f"busy_timeout_ms must be at most {_LONGEST_BUSY_TIMEOUT}, not {busy_timeout_ms}"
@@ -99,7 +111,7 @@ class OpenedStore:
 
     def _token(self, run_id: str, claim_token: int | None) -> int | None:
         """The caller's token for a run: the one given, else the current claim's, else None (nobody's call)."""
-        text(run_id, "run_id")
+        name(run_id, "run_id")
         if claim_token is not None:
             return whole(claim_token, "claim_token")
         claim = self._claim_on(run_id)

@@ -6,15 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from dura.checks import name, optional_text, own_name, seconds, whole
-from dura.checks import text as check_text
 from dura.clock import from_text
 from dura.codec import encode
-from dura.engine.opened import OpenedStore
-from dura.errors import InvalidValue
+from dura.engine.opened import OpenedStore, actor_of
 from dura.records import Emitted, TaskRef
 from dura.states import State
 from dura.store import audit, events, operate
-from dura.store.audit import Actor
 from dura.store.connections import Transaction
 from dura.store.operate import Seen
 
@@ -53,7 +50,7 @@ class OperatorCalls(OpenedStore):
         """
         own_name(event_name, "an event's name")
         text = encode(payload, f"the payload of event {event_name!r}")
-        by, seen = _actor(actor, reason), _seen(seen_run_id)
+        by, seen = actor_of(actor, reason), _seen(seen_run_id)
 
         def operation(tx: Transaction) -> events.Emission:
             if seen.run_id is not None:
@@ -102,7 +99,7 @@ class OperatorCalls(OpenedStore):
         """
         seconds(by_secs, "by_secs", positive=True)
         token = self._token(run_id, claim_token)
-        by, seen = _actor(actor, reason), _seen(None, seen_claim_token)
+        by, seen = actor_of(actor, reason), _seen(None, seen_claim_token)
 
         def operation(tx: Transaction) -> str:
             task_id, expires_at, extended = operate.extend(tx, run_id, token, by_secs, seen)
@@ -146,9 +143,9 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task is neither failed nor cancelled, has moved on, or has not finished `from_step`.
             TaskNotFound: There is no such task.
         """
-        check_text(task_id, "task_id")
+        name(task_id, "task_id")
         optional_text(from_step, "from_step")
-        by, seen = _actor(actor, reason), _seen(seen_run_id)
+        by, seen = actor_of(actor, reason), _seen(seen_run_id)
 
         dropped = f", from step {from_step!r}" if from_step else "" if keep_checkpoints else ", from scratch"
 
@@ -193,8 +190,8 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task has moved on since it was seen.
             TaskNotFound: There is no such task.
         """
-        check_text(task_id, "task_id")
-        by, seen = _actor(actor, reason), _seen(seen_run_id, seen_claim_token)
+        name(task_id, "task_id")
+        by, seen = actor_of(actor, reason), _seen(seen_run_id, seen_claim_token)
 
         def operation(tx: Transaction) -> None:
             task = operate.cancel(tx, task_id, seen)
@@ -226,8 +223,8 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task does not sleep, waits for an event or a step's own time, or has moved on.
             TaskNotFound: There is no such task.
         """
-        check_text(task_id, "task_id")
-        by, seen = _actor(actor, reason), _seen(seen_run_id)
+        name(task_id, "task_id")
+        by, seen = actor_of(actor, reason), _seen(seen_run_id)
 
         def operation(tx: Transaction) -> TaskRef:
             task, _ = operate.wake(tx, task_id, seen)
@@ -247,12 +244,6 @@ class OperatorCalls(OpenedStore):
         """
         name(task_name, "task_name")
         return self.database.write(lambda tx: operate.cancel_duplicates(tx, task_name))
-
-
-def _actor(actor: str | None, reason: str | None) -> Actor:
-    if reason is not None and actor is None:
-        raise InvalidValue("a reason goes to the audit together with an actor")
-    return Actor(actor=optional_text(actor, "actor"), reason=optional_text(reason, "reason"))
 
 
 def _seen(run_id: str | None, claim_token: int | None = None) -> Seen:

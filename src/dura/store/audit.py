@@ -23,18 +23,19 @@ class Actor:
 
 def record(
     tx: Transaction, by: Actor, *, action: str, target: str, run_id: str | None = None,
-    before: str | None = None, after: str | None = None,
+    before: str | None = None, after: str | None = None, entry_id: str | None = None,
 ) -> None:  # fmt: skip
     """Write an entry, if there is an actor.
 
     Args:
         tx: The action's transaction.
         by: Who and why.
-        action: emit, extend, requeue, cancel or wake.
-        target: The task's id or the event's name.
+        action: emit, extend, requeue, cancel, wake, set, delete or cleanup.
+        target: The task's id, the event's name, the namespace and key, or what was cleaned up.
         run_id: The run that was acted upon.
         before: Its state before.
         after: What it is now.
+        entry_id: The entry to write anew, of an action that takes several transactions; a new one by default.
     """
     if by.actor is None:
         return
@@ -42,4 +43,4 @@ def record(
         "at": tx.now, "actor": by.actor, "action": action, "target": target, "run_id": run_id,
         "before": before, "after": after, "reason": by.reason,
     }  # fmt: skip
-    put(tx, NAMESPACE, [(new_id(), json.dumps(entry))])
+    put(tx, NAMESPACE, [(entry_id or new_id(), json.dumps(entry))])

@@ -35,6 +35,21 @@ _MOST_COPIES: Final = 4
 """Attempts to copy the log to its end while others write to it."""
 
 
+OLDEST_LIVE: Final = """
+    WITH RECURSIVE names (name) AS (
+        SELECT min(task_name) FROM tasks INDEXED BY tasks_live WHERE terminal_at IS NULL
+        UNION ALL
+        SELECT (SELECT min(task_name) FROM tasks INDEXED BY tasks_live
+                WHERE terminal_at IS NULL AND task_name > names.name)
+        FROM names WHERE names.name IS NOT NULL
+    )
+    SELECT min((SELECT min(enqueue_at) FROM tasks INDEXED BY tasks_live
+                WHERE terminal_at IS NULL AND task_name = names.name))
+    FROM names WHERE names.name IS NOT NULL
+"""
+"""When the oldest live task was spawned, NULL if there is none: a walk from name to name along the index."""
+
+
 def remove_tasks(tx: Transaction, most: int, *, cutoff: str) -> int:
     """Remove up to `most` tasks that became terminal before `cutoff`, the oldest first.
 
@@ -115,21 +130,7 @@ def needless_before(connection: sqlite3.Connection, cutoff: str) -> str:
 
     Asked without the write lock. A task that is requeued meanwhile comes as late as one that is requeued afterwards.
     """
-    # When the oldest live task was spawned, skipping from name to name in the index.
-    row = connection.execute(
-        """
-        WITH RECURSIVE names (name) AS (
-            SELECT min(task_name) FROM tasks INDEXED BY tasks_live WHERE terminal_at IS NULL
-            UNION ALL
-            SELECT (SELECT min(task_name) FROM tasks INDEXED BY tasks_live
-                    WHERE terminal_at IS NULL AND task_name > names.name)
-            FROM names WHERE names.name IS NOT NULL
-        )
-        SELECT min((SELECT min(enqueue_at) FROM tasks INDEXED BY tasks_live
-                    WHERE terminal_at IS NULL AND task_name = names.name))
-        FROM names WHERE names.name IS NOT NULL
-        """
-    ).fetchone()
+    row = connection.execute(OLDEST_LIVE).fetchone()
     return cutoff if row[0] is None else min(cutoff, row[0])
 
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from datetime import datetime
 
+from dura.clock import moment_or_never
+from dura.errors import ActionRefused
 from dura.store.connections import Transaction
+
+_SHOWN = 200
+"""Characters of a value that a refusal shows."""
 
 
 def get(connection: sqlite3.Connection, namespace: str, key: str) -> str | None:
@@ -38,6 +44,35 @@ def put(tx: Transaction, namespace: str, pairs: Iterable[tuple[str, str]]) -> No
         "ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
         ((namespace, key, value, tx.now) for key, value in pairs),
     )
+
+
+def seen(tx: Transaction, namespace: str, key: str, seen_at: datetime | None, action: str) -> str | None:
+    """The present value (JSON), None if there is none, for an operator who wants to change it.
+
+    Args:
+        tx: The change's transaction.
+        namespace: The key's namespace.
+        key: The key.
+        seen_at: When the value that the operator saw was written; None: not compared.
+        action: `set` or `delete`, for the message.
+
+    Raises:
+        ActionRefused: The key was written or deleted since.
+    """
+    row = tx.execute(
+        "SELECT value, updated_at FROM state WHERE namespace = ? AND key = ?", (namespace, key)
+    ).fetchone()
+    if seen_at is not None and row is None:
+        raise ActionRefused(
+            f"cannot {action} {namespace}/{key}: the key has been deleted since. Look again.", present="deleted"
+        )
+    if seen_at is not None and moment_or_never(row[1]) != seen_at:
+        present = row[0] if len(row[0]) <= _SHOWN else row[0][:_SHOWN] + "…"
+        raise ActionRefused(
+            f"cannot {action} {namespace}/{key}: it was written at {row[1]} and is {present}. Look again.",
+            present=present,
+        )
+    return None if row is None else row[0]
 
 
 def delete(tx: Transaction, namespace: str, key: str) -> bool:
