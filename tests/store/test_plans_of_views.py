@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -45,6 +45,10 @@ OVERVIEW = Want(
     namespace="poller",
     audit=5,
     audit_query=AuditQuery(actor="ann"),
+)
+
+BEFORE_ACTING = Want(
+    chosen=("t1", "t2"), finished_steps=("t1", "t2"), removable=datetime(2026, 1, 1, tzinfo=UTC)
 )
 
 COMMON_LISTS = (
@@ -197,6 +201,7 @@ def test_common_lists_are_ranges_of_indexes_in_their_order(store: Path, clock: M
 def test_other_lists_walk_through_no_whole_table(store: Path, clock: ManualClock) -> None:
     for query in OTHER_LISTS:
         assert scans(plans(store, clock, listed(query))) == [], query
+    assert scans(plans(store, clock, wanted(BEFORE_ACTING))) == []
 
 
 def test_awaited_events_and_a_task_walk_through_no_whole_table(store: Path, clock: ManualClock) -> None:

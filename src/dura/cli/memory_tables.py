@@ -10,6 +10,7 @@ from typing import Any
 from dura.cli.page import FAINT, Cell, Column, Page
 from dura.cli.wording import NOTHING, ago, at, line_of, number, printable, size, until, value_line
 from dura.records import AwaitedEvent, EventRow, NamespaceRow, StateRow
+from dura.records.audit import ON_TASKS
 
 
 def awaited(page: Page, rows: Sequence[AwaitedEvent], now: datetime, *, waiters: bool) -> None:
@@ -123,7 +124,7 @@ def audit(page: Page, rows: Sequence[StateRow], now: datetime) -> None:
         line: list[Cell] = [
             at(row.updated_at, now),
             printable(str(entry.get("action") or NOTHING)),
-            printable(target) if entry.get("action") == "emit" else page.identifier(target),
+            page.identifier(target) if entry.get("action") in ON_TASKS else printable(target),
             printable(str(entry.get("actor") or NOTHING)),
             line_of(str(entry.get("reason") or NOTHING)),
         ]

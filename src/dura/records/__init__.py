@@ -5,6 +5,7 @@ from __future__ import annotations
 from dura.records.alike import FailedTasks, FailureGroup, FailureGroups, FailureKey, SeenTask
 from dura.records.audit import AuditPage, AuditQuery, AuditRow
 from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
+from dura.records.choice import Removable, StepCount
 from dura.records.look import Snapshot, TaskPage, TaskQuery, Want
 from dura.records.rows import (
     Approval,
@@ -49,10 +50,12 @@ __all__ = [
     "NamespaceRow",
     "PayloadTemplate",
     "QueueRow",
+    "Removable",
     "SeenTask",
     "Sleeper",
     "Snapshot",
     "StateRow",
+    "StepCount",
     "StoreFile",
     "TaskDetail",
     "TaskInfo",

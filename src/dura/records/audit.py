@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,6 +22,10 @@ class AuditQuery:
     """The `next_page` of the page before."""
 
 
+ON_TASKS: Final = ("extend", "requeue", "cancel", "wake")
+"""The actions whose target is a task."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditRow:
     """One thing that an operator did."""
@@ -30,9 +35,9 @@ class AuditRow:
     at: datetime | None
     actor: str
     action: str
-    """`emit`, `extend`, `requeue`, `cancel` or `wake`."""
+    """`emit`, `extend`, `requeue`, `cancel`, `wake`, `set`, `delete` or `cleanup`."""
     target: str
-    """The task's id or the event's name."""
+    """The task's id, the event's name, the state's namespace and key, or what was cleaned up."""
     run_id: str | None
     before: str | None
     after: str | None
@@ -42,8 +47,8 @@ class AuditRow:
 
     @property
     def task_id(self) -> str | None:
-        """The task that was acted upon; None for an event."""
-        return None if self.action == "emit" else self.target or None
+        """The task that was acted upon; None where it was an event, state, or the whole store."""
+        return self.target or None if self.action in ON_TASKS else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from datetime import datetime
 from dura.records.alike import FailedTasks, FailureGroups, FailureKey
 from dura.records.audit import AuditPage, AuditQuery
 from dura.records.calls import FailureInfo
+from dura.records.choice import Removable, StepCount
 from dura.records.rows import (
     Approval,
     AwaitedEvent,
@@ -93,6 +94,12 @@ class Want:
     """Only this key of the namespace, its value in full."""
     audit: int = 0
     audit_query: AuditQuery | None = None
+    chosen: tuple[str, ...] = ()
+    """The tasks of these ids."""
+    finished_steps: tuple[str, ...] = ()
+    """Which steps the tasks of these ids have finished."""
+    removable: datetime | None = None
+    """What a cleanup of all that ended before this moment would remove."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,6 +144,11 @@ class Snapshot:
     state: tuple[StateRow, ...] = ()
     audit: tuple[StateRow, ...] = ()
     audit_page: AuditPage | None = None
+    chosen: tuple[TaskRow, ...] = ()
+    """Those of the tasks asked for that are there, in the order asked for."""
+    finished_steps: tuple[StepCount, ...] = ()
+    """In the order in which they were first finished."""
+    removable: Removable | None = None
     truncated: tuple[str, ...] = ()
     """The parts, by field name, that ran out of their time and hold less than there is."""
     read_seconds: float = field(default=0.0, compare=False)

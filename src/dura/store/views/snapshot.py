@@ -6,6 +6,7 @@ from dura.records import Snapshot, StateRow, StoreFile, Want
 from dura.store.reading import Source
 from dura.store.views.approvals import approvals, template
 from dura.store.views.audited import audit_page
+from dura.store.views.choice import chosen, finished_steps, removable
 from dura.store.views.counts import counts, oldest_due, ready
 from dura.store.views.failuregroups import failed_tasks, failure_groups
 from dura.store.views.failures import failures
@@ -78,6 +79,12 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         entries = audit(look, want.audit) if want.audit else ()
     with look.part("audit_page"):
         audited = audit_page(look, want.audit_query) if want.audit_query is not None else None
+    with look.part("chosen"):
+        picked = chosen(look, want.chosen, progress) if want.chosen else ()
+    with look.part("finished_steps"):
+        finished = finished_steps(look, want.finished_steps) if want.finished_steps else ()
+    with look.part("removable"):
+        would_go = removable(look, want.removable) if want.removable is not None else None
     return Snapshot(
         taken_at=look.moment,
         file=StoreFile(
@@ -109,5 +116,8 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         state=state,
         audit=entries,
         audit_page=audited,
+        chosen=picked,
+        finished_steps=finished,
+        removable=would_go,
         truncated=tuple(look.truncated),
     )
