@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
-import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -108,19 +107,6 @@ def test_a_relative_path_stays_with_its_file(tmp_path: Path, monkeypatch: pytest
     started(engine)
     engine.close()
     assert [each.name for each in tmp_path.iterdir()] == ["store.db"]
-
-
-@pytest.mark.parametrize("umask", [0o077, 0o022, 0o027, 0o002, 0o000])
-def test_a_new_file_follows_the_umask(path: Path, umask: int) -> None:
-    before = os.umask(umask)
-    try:
-        engine = DurableEngine(path)
-        started(engine)
-        modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
-        engine.close()
-    finally:
-        os.umask(before)
-    assert modes == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o666 & ~umask)
 
 
 def test_an_empty_file_becomes_a_store_only_if_one_may_be_made(path: Path) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from dura.checks import name, optional_text, whole
+from dura.checks import name, optional_text, permissions, whole
 from dura.clock import Clock, system_clock
 from dura.current import CurrentClaim, current_claim
 from dura.errors import InvalidValue, shown
@@ -50,6 +50,7 @@ class OpenedStore:
         synchronous: str = "FULL",
         create: bool = True,
         upgrade: bool = True,
+        mode: int | None = None,
     ) -> None:
         """Open a store, making or upgrading it if allowed.
 
@@ -62,6 +63,8 @@ class OpenedStore:
                 consistency, and is faster.
             create: Whether a missing file may be made; else it is an error.
             upgrade: Whether a file of dura 1.3.0 may be upgraded; else it is an error.
+            mode: The permissions of a file that is made, and of those beside it, for example `0o660`; by default those
+                that the umask grants. A file that exists keeps its own.
 
         Raises:
             StoreError: The file cannot be used; the subclass and the message say why.
@@ -72,11 +75,15 @@ class OpenedStore:
         if "\0" in os.fspath(db_path):
             raise InvalidValue(f"db_path must be a path, which holds no NUL: {shown(db_path)}")
         if synchronous not in _SYNCHRONOUS:
-            raise InvalidValue(f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {shown(synchronous)}")
+            raise InvalidValue(
+                f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {shown(synchronous)}"
+            )
         if whole(busy_timeout_ms, "busy_timeout_ms", least=0) > _LONGEST_BUSY_TIMEOUT:
             raise InvalidValue(
                 f"busy_timeout_ms must be at most {_LONGEST_BUSY_TIMEOUT}, not {busy_timeout_ms}"
             )
+        if mode is not None:
+            permissions(mode, "mode")
         self.database = Database(
             os.fspath(db_path),
             clock=clock or system_clock,
@@ -86,7 +93,7 @@ class OpenedStore:
         """The door to the file; for the worker pool."""
         self._take_turns = partial(take_turns, lookout=Lookout())
         self.upgrade_report: tuple[str, ...] = prepare(
-            self.database, busy_timeout_ms=busy_timeout_ms, create=create, upgrade=upgrade
+            self.database, busy_timeout_ms=busy_timeout_ms, create=create, upgrade=upgrade, mode=mode
         )
         """What opening did to a file of dura 1.3.0, a line a change; empty if it was up to date."""
         for line in self.upgrade_report:
