@@ -44,7 +44,7 @@ def test_status_says_what_the_file_is_and_what_to_do(dura: Command, old: Path) -
     "action",
     [
         ["emit", "approved:waiting"], ["extend", "abcd", "--by", "60"], ["requeue", "abcd"], ["cancel", "abcd"],
-        ["wake", "abcd"], ["cleanup"], ["check"], ["check", "--repair"],
+        ["wake", "abcd"], ["set-state", "poller", "cursor", "--value", "1"], ["delete-state", "poller", "cursor"], ["cleanup"], ["check"], ["check", "--repair"],
     ],
 )  # fmt: skip
 def test_whatever_could_write_is_refused_with_the_advice(dura: Command, old: Path, action: list[str]) -> None:

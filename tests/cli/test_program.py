@@ -32,7 +32,7 @@ def test_help_lists_every_command_and_every_exit_code(dura: Command) -> None:
     assert (done.code, done.err) == (0, "")
     assert dura("-h") == done
     for name, command in COMMANDS.items():
-        assert f"  {name:<9} {command.summary}" in done.out
+        assert f"  {name:<12} {command.summary}" in done.out
     for code, meaning in MEANINGS.items():
         assert f"{int(code):>3}  {meaning}" in done.out
     assert max(map(len, done.out.splitlines())) <= 83

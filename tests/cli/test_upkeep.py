@@ -26,7 +26,7 @@ def test_cleanup_removes_what_ended_longer_ago_and_nothing_else(dura: Command, s
     assert "no task ended more than 30d ago" in young.out
     assert rows(shop.path, "SELECT * FROM tasks") == before
     done = dura("cleanup", shop.path, "--older-than", "0", "--json")
-    assert (done.code, done.json) == (0, {"removed": 3, "older_than_seconds": 0.0})
+    assert (done.code, done.json) == (0, {"removed": 3, "older_than_seconds": 0.0, "before": None})
     left = {task for (task,) in rows(shop.path, "SELECT task_id FROM tasks")}
     assert left == {shop.waiting, shop.running, shop.backing_off, shop.delayed, shop.pending}
     assert dura("check", shop.path).code == 0

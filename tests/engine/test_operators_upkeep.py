@@ -54,7 +54,7 @@ def test_a_key_that_was_written_since_is_neither_set_nor_deleted(
     seen = seen_at(path)
     engine.set_state(namespace="feeds", key="cursor", value={"page": 2})
     before = dump(path)
-    with pytest.raises(ActionRefused, match="written at .* and is .*page.* 2") as refusal:
+    with pytest.raises(ActionRefused, match=r"written at .* and is .*page.* 2") as refusal:
         engine.set_state(namespace="feeds", key="cursor", value=0, seen_at=seen, **WHO)
     assert refusal.value.present == '{"page": 2}'
     with pytest.raises(ActionRefused, match="cannot delete feeds/cursor"):
@@ -174,7 +174,9 @@ def test_a_cleanup_that_breaks_off_has_left_its_entry(
 
 
 @pytest.mark.parametrize("before", ["2026-01-01", datetime.fromisoformat("2026-01-01T00:00:01+00:00")])
-def test_a_moment_to_come_or_none_at_all_removes_nothing(engine: DurableEngine, before: Any, path: Path) -> None:
+def test_a_moment_to_come_or_none_at_all_removes_nothing(
+    engine: DurableEngine, before: Any, path: Path
+) -> None:
     end(engine, "completed")
     with pytest.raises(InvalidValue, match="before must"):
         engine.cleanup(before=before)

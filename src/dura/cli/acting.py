@@ -64,12 +64,15 @@ def extend(args: Namespace) -> Exit:
 
     def perform(engine: DurableEngine, found: Found) -> dict[str, Any]:
         task = found.task
+        seconds = args.by if args.until is None else (args.until - engine.now()).total_seconds()
+        if seconds <= 0:
+            raise CommandFailed(f"--until must be later than now: {args.until.isoformat()}", Exit.USAGE)
         ends_at = engine.extend_claim(
             run_id=found.run_id,
-            by_secs=args.by,
+            by_secs=seconds,
             actor=args.actor,
             reason=args.reason,
-            seen_claim_token=task.claim_token,
+            seen_claim_token=task.claim_token if found.claim_token is None else found.claim_token,
         )
         how = "ends later than that already," if ends_at == task.due_at else "now ends"
         return {
@@ -110,7 +113,13 @@ def cancel(args: Namespace) -> Exit:
     """Cancel live tasks."""
 
     def perform(engine: DurableEngine, found: Found) -> dict[str, Any]:
-        engine.cancel_task(found.task.task_id, actor=args.actor, reason=args.reason, seen_run_id=found.run_id)
+        engine.cancel_task(
+            found.task.task_id,
+            actor=args.actor,
+            reason=args.reason,
+            seen_run_id=found.run_id,
+            seen_claim_token=found.claim_token,
+        )
         heard = "; its handler learns of it at its next call" if found.task.state == State.RUNNING else ""
         return {"message": f"cancelled {_title(found)}, which was {found.task.state}{heard}"}
 
@@ -136,7 +145,7 @@ def _act(args: Namespace, action: str, perform: Perform) -> Exit:
     outcomes: list[Outcome] = []
     try:
         with opened(args) as engine, Monitor(args.path) as monitor:
-            targets = _targets(monitor, args.ids, outcomes)
+            targets = _targets(monitor, action, args.ids, outcomes)
             _confirm(args, action, list(targets.values()))
             for target, found in targets.items():
                 outcomes.append(_one(engine, action, target, found, perform))
@@ -147,7 +156,7 @@ def _act(args: Namespace, action: str, perform: Perform) -> Exit:
     return Exit.DONE if all(outcome.done for outcome in outcomes) else Exit.NOT_DONE
 
 
-def _targets(monitor: Monitor, ids: list[str], outcomes: list[Outcome]) -> dict[str, Found]:
+def _targets(monitor: Monitor, action: str, ids: list[str], outcomes: list[Outcome]) -> dict[str, Found]:
     """The tasks that are meant, each once; what cannot be told is reported and left out."""
     targets: dict[str, Found] = {}
     known = set()
@@ -160,6 +169,8 @@ def _targets(monitor: Monitor, ids: list[str], outcomes: list[Outcome]) -> dict[
             complain(str(failure))
             outcomes.append(Outcome(target=part, done=False, message=str(failure)))
             continue
+        if found.claim_token is not None and action not in ("extend", "cancel"):
+            raise CommandFailed(f"{part!r} names a claim, and {action} compares the run alone", Exit.USAGE)
         if found.task.task_id not in known:
             targets[part] = found
         known.add(found.task.task_id)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from typing import Final
 
 from dura.checks import RESERVED
-from dura.cli.durations import parse_duration
 from dura.cli.emitting import present_actor
+from dura.cli.durations import parse_duration
 from dura.states import State
 
 _SORTS: Final = ("newest", "oldest", "due", "priority", "attempts", "name")
@@ -53,6 +54,16 @@ def _some_seconds(value: str) -> float:
     return seconds
 
 
+def _moment(value: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is no time as ISO text, such as 2026-01-31T09:30:00+00:00"
+        ) from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
 def _duration(value: str, *, bare_seconds: bool) -> float:
     try:
         return parse_duration(value, bare_seconds=bare_seconds)
@@ -83,7 +94,7 @@ def _lock_timeout(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def _operator(parser: argparse.ArgumentParser) -> None:
+def _operator(parser: argparse.ArgumentParser, lock_timeout: str = "5s") -> None:
     parser.add_argument("--reason", metavar="TEXT", type=_text, help="why, for the audit")
     parser.add_argument(
         "--actor",
@@ -92,7 +103,7 @@ def _operator(parser: argparse.ArgumentParser) -> None:
         default=present_actor(),
         help="who acts, for the audit (default: user@host, and the client's address over SSH)",
     )
-    _lock_timeout(parser, "5s")
+    _lock_timeout(parser, lock_timeout)
 
 
 def _ids(parser: argparse.ArgumentParser) -> None:
@@ -198,13 +209,14 @@ def emit(parser: argparse.ArgumentParser) -> None:
 def extend(parser: argparse.ArgumentParser) -> None:
     """Arguments of `dura extend`."""
     _ids(parser)
-    parser.add_argument(
+    until = parser.add_mutually_exclusive_group(required=True)
+    until.add_argument(
         "--by",
         metavar="SECONDS",
         type=_some_seconds,
-        required=True,
         help="how long from now the lease lasts: seconds, or a duration such as 15m",
     )
+    until.add_argument("--until", metavar="TIME", type=_moment, help="when the lease ends, as ISO text")
     _operator(parser)
 
 
@@ -236,16 +248,56 @@ def wake(parser: argparse.ArgumentParser) -> None:
     _operator(parser)
 
 
+def set_state(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `dura set-state`."""
+    _namespace_and_key(parser)
+    value = parser.add_mutually_exclusive_group(required=True)
+    value.add_argument("--value", metavar="JSON", type=_text, help="what the key is to hold")
+    value.add_argument("--value-file", metavar="FILE", help="read the value from a file; - is standard input")
+    _seen_at(parser)
+    _operator(parser)
+
+
+def delete_state(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `dura delete-state`."""
+    _namespace_and_key(parser)
+    _seen_at(parser)
+    _operator(parser)
+
+
+def _namespace_and_key(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "namespace",
+        metavar="NAMESPACE",
+        type=_text,
+        help=f"its namespace; those that begin with {RESERVED} are reserved",
+    )
+    parser.add_argument("key", metavar="KEY", type=_text, help="the key")
+
+
+def _seen_at(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seen-at",
+        metavar="TIME",
+        type=_moment,
+        help="when the value that was seen was written (its updated_at): refused if it was written or deleted since",
+    )
+
+
 def cleanup(parser: argparse.ArgumentParser) -> None:
     """Arguments of `dura cleanup`."""
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--older-than",
         metavar="DURATION",
         type=_age,
         default=parse_duration("30d"),
         help="only tasks that ended longer ago: 90s, 15m, 12h, 30d (default 30d)",
     )
-    _lock_timeout(parser, "30s")
+    which.add_argument(
+        "--before", metavar="TIME", type=_moment, help="only tasks that ended before this time, as ISO text"
+    )
+    _operator(parser, lock_timeout="30s")
 
 
 def check(parser: argparse.ArgumentParser) -> None:

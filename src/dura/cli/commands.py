@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from dura.cli import acting, arguments, detail, emitting, overview, reading, upkeep
+from dura.cli import acting, arguments, detail, emitting, overview, reading, remembering, upkeep
 from dura.cli.exits import MEANINGS, CommandFailed, Exit
 
 _WIDTH: Final = 79
@@ -165,7 +165,7 @@ _ACTING: Final = (
         name="extend",
         summary="let a running task's lease end later",
         about="A lease that ends later than asked for already stays as it is.",
-        takes="ID [ID ...] --by SECONDS",
+        takes="ID [ID ...] (--by SECONDS | --until TIME)",
         arguments=arguments.extend,
         run=acting.extend,
         examples=("dura extend orders.db 7f3a9c12 --by 600", "dura extend orders.db 7f3a9c12 --by 15m"),
@@ -207,6 +207,27 @@ _ACTING: Final = (
         arguments=arguments.wake,
         run=acting.wake,
         examples=("dura wake orders.db 7f3a9c12",),
+    ),
+    Command(
+        name="set-state",
+        summary="set a key of the key-value memory",
+        about=(
+            "Sets a key to a JSON value, whether it was there or not. With --seen-at, only if nobody has written or "
+            "deleted it since."
+        ),
+        takes="NAMESPACE KEY (--value JSON | --value-file FILE)",
+        arguments=arguments.set_state,
+        run=remembering.set_state,
+        examples=("""dura set-state orders.db poller cursor --value '{"page": 3}' --reason 'skip page 2'""",),
+    ),
+    Command(
+        name="delete-state",
+        summary="delete a key of the key-value memory",
+        about="Deletes a key. With --seen-at, only if nobody has written it since.",
+        takes="NAMESPACE KEY",
+        arguments=arguments.delete_state,
+        run=remembering.delete_state,
+        examples=("dura delete-state orders.db poller cursor --reason 'read from the beginning'",),
     ),
 )
 
@@ -265,7 +286,7 @@ def overall_help() -> str:
         "Look at a dura store and act on it. PATH is the store's file, which must exist.",
     ]
     for title, group in _GROUPS:
-        lines += ["", f"{title}:", *(f"  {command.name:<9} {command.summary}" for command in group)]
+        lines += ["", f"{title}:", *(f"  {command.name:<12} {command.summary}" for command in group)]
     lines += [
         "",
         "Tables are for people: on a terminal they are cut to its width, and ids shown by",

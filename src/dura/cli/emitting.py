@@ -24,7 +24,7 @@ _LISTED: Final = 20
 
 def emit(args: Namespace) -> Exit:
     """Emit an event."""
-    payload = _payload(args)
+    payload = given_value("payload", args.payload, args.payload_file)
     with opened(args) as engine:
         emitted = engine.emit_event(
             event_name=args.event,
@@ -66,26 +66,31 @@ def _when(args: Namespace) -> str:
     return f", {ago(earlier.emitted_at, snapshot.taken_at)} ago{by}"
 
 
-def _payload(args: Namespace) -> Any:
-    """The payload that was given, None if none was.
+def given_value(what: str, text: str | None, file: str | None) -> Any:
+    """The JSON value of `--WHAT` or `--WHAT-file`, None if neither was given.
+
+    Args:
+        what: `payload` or `value`.
+        text: What the first of the options holds.
+        file: What the second does; `-` is standard input.
 
     Raises:
         CommandFailed: It is no JSON, or its file cannot be read.
     """
-    text, where = args.payload, "--payload"
-    if args.payload_file is not None:
-        where = "standard input" if args.payload_file == "-" else args.payload_file
-        text = _read(args.payload_file, where)
+    where = f"--{what}"
+    hint = f"""\nText needs quotes inside quotes: --{what} '"yes"'.""" if file is None else ""
+    if file is not None:
+        where = "standard input" if file == "-" else file
+        text = _read(what, file, where)
     if text is None:
         return None
     try:
         return decode_strictly(text)
     except ValueError as error:
-        hint = """\nText needs quotes inside quotes: --payload '"yes"'.""" if args.payload is not None else ""
-        raise CommandFailed(f"the payload in {where} is no JSON: {error}{hint}", Exit.USAGE) from error
+        raise CommandFailed(f"the {what} in {where} is no JSON: {error}{hint}", Exit.USAGE) from error
 
 
-def _read(file: str, where: str) -> str:
+def _read(what: str, file: str, where: str) -> str:
     try:
         if file != "-":
             return Path(file).read_text("utf-8")
@@ -96,7 +101,7 @@ def _read(file: str, where: str) -> str:
         why = error.strerror or str(error)
     except UnicodeError:
         why = "it is no UTF-8 text"
-    raise CommandFailed(f"cannot read the payload from {where}: {why}", Exit.USAGE)
+    raise CommandFailed(f"cannot read the {what} from {where}: {why}", Exit.USAGE)
 
 
 def present_actor() -> str:
@@ -105,5 +110,5 @@ def present_actor() -> str:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = f"uid{os.getuid()}"
-    client = os.environ.get("SSH_CONNECTION", "").split()
+    client = (os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_CLIENT") or "").split()
     return f"{user}@{socket.gethostname()}" + (f" (ssh from {client[0]})" if client else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +13,7 @@ from dura.records import TaskRow
 
 _SHORTEST_PART: Final = 4
 _CANDIDATES: Final = 10
+_CLAIM: Final = re.compile(r"(?P<run>.+)@(?P<token>\d{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Found:
     task: TaskRow
     run_id: str
     """The run to act upon: the one that was named, else the task's latest."""
+    claim_token: int | None = None
+    """The claim that was named beside the run; None: none was."""
 
 
 def find_task(monitor: Monitor, part: str) -> Found:
@@ -28,7 +32,8 @@ def find_task(monitor: Monitor, part: str) -> Found:
 
     Args:
         monitor: Where to look.
-        part: At least 4 characters of a task's id, or the whole id of a run.
+        part: At least 4 characters of a task's id, or the whole id of a run, to which `@` and the token of a claim may be
+            added.
 
     Raises:
         CommandFailed: There is none, or there are several, which the message lists.
@@ -37,6 +42,11 @@ def find_task(monitor: Monitor, part: str) -> Found:
         raise CommandFailed(
             f"{part!r} is too short for an id: give at least {_SHORTEST_PART} characters of it", Exit.USAGE
         )
+    if claim := _CLAIM.fullmatch(part):
+        found = monitor.find_tasks(claim["run"], 2)
+        if len(found) == 1 and claim["run"] not in found[0].task_id:
+            return Found(found[0], claim["run"], int(claim["token"]))
+        raise CommandFailed(f"{monitor.path} has no run {claim['run']!r}, whose claim {part!r} would be")
     found = monitor.find_tasks(part, _CANDIDATES + 1)
     if not found:
         raise CommandFailed(f"{monitor.path} has no task with {part!r} in its id; `dura tasks` lists them")

@@ -7,11 +7,12 @@ from datetime import timedelta
 
 from dura.cli.acting import opened
 from dura.cli.documents import document
-from dura.cli.durations import duration
 from dura.cli.exits import Exit
 from dura.cli.output import note, say, say_json
 from dura.cli.progress import progress
 from dura.cli.wording import number, plural, printable, size
+from dura.clock import to_text
+from dura.cli.durations import duration
 from dura.engine import DurableEngine
 from dura.errors import StoreError
 from dura.monitor import Monitor
@@ -23,6 +24,9 @@ from dura.store.upkeep import COUNTERS
 def cleanup(args: Namespace) -> Exit:
     """Remove tasks that ended long ago."""
     ttl = timedelta(seconds=args.older_than)
+    age = f"more than {duration(args.older_than)} ago"
+    if args.before is not None:
+        age = f"before {args.before.isoformat()}"
     with opened(args) as engine, Monitor(args.path) as monitor:
         before = _terminal(monitor)
 
@@ -30,13 +34,19 @@ def cleanup(args: Namespace) -> Exit:
             return f"{number(max(before - _terminal(monitor), 0))} tasks removed"
 
         with progress(f"cleaning up {args.path}", far):
-            removed = engine.cleanup(ttl)
+            removed = engine.cleanup(ttl, before=args.before, actor=args.actor, reason=args.reason)
     if args.json:
-        say_json({"removed": removed, "older_than_seconds": args.older_than})
+        say_json(
+            {
+                "removed": removed,
+                "older_than_seconds": args.older_than if args.before is None else None,
+                "before": args.before and to_text(args.before),
+            }
+        )
     elif removed:
-        say(f"removed {plural(removed, 'task')} that ended more than {duration(args.older_than)} ago")
+        say(f"removed {plural(removed, 'task')} that ended {age}")
     else:
-        say(f"nothing to remove: no task ended more than {duration(args.older_than)} ago")
+        say(f"nothing to remove: no task ended {age}")
     return Exit.DONE
 
 
