@@ -14,11 +14,11 @@ from conftest import ManualClock, claim, plain, started
 from dura import DurableEngine, RetryStrategy, WorkflowSuspended
 from dura.errors import InvalidValue
 from dura.monitor import Monitor
-from dura.records import TaskDetail, TaskPage, TaskQuery, TaskRow, Want
+from dura.records import TASK_SORTS, TaskDetail, TaskPage, TaskQuery, TaskRow, Want
 from dura.store.reading import Reader, Source
 from dura.store.views.look import Look
 from dura.store.views.progress import Progress
-from dura.store.views.tasklist import SORTS, task_page
+from dura.store.views.tasklist import task_page
 
 STATES = (None, "pending", "running", "sleeping", "completed", "failed", "cancelled")
 
@@ -184,7 +184,7 @@ def test_filters_go_together(populated: DurableEngine, monitor: Monitor) -> None
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", TASK_SORTS)
 def test_pages_hold_every_task_once_in_order(populated: DurableEngine, monitor: Monitor, sort: str) -> None:
     for state in STATES:
         whole = page(monitor, state=state, sort=sort)
@@ -193,7 +193,7 @@ def test_pages_hold_every_task_once_in_order(populated: DurableEngine, monitor: 
         assert all_pages(monitor, state=state, sort=sort, limit=1) == list(whole.tasks), state
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", TASK_SORTS)
 def test_page_goes_on_where_the_last_one_ended_whatever_was_inserted(
     populated: DurableEngine, monitor: Monitor, sort: str
 ) -> None:

@@ -59,6 +59,17 @@ class NotStorable(InvalidValue, TypeError):
     """A value cannot be kept as JSON (an unknown type, NaN, Infinity, a cycle)."""
 
 
+class InvalidFilter(InvalidValue):
+    """A filter line means nothing: an unknown field, a value that is none. `start` and `end` say where."""
+
+    def __init__(self, message: str, *, start: int, end: int) -> None:
+        super().__init__(message)
+        self.start = start
+        """The place in the line, counted from 0, at which what is wrong begins."""
+        self.end = end
+        """The place after it."""
+
+
 class PoolFailed(EngineError):
     """A process of a pool cannot be started. The message says why, if that is known; the pool has ended."""
 

@@ -86,6 +86,25 @@ def test_a_limit_beyond_one_page_reads_several(
     assert seven["next_page"] is not None
 
 
+def test_tasks_are_filtered_by_a_line_and_its_mistakes_are_marked(dura: Command, shop: Shop) -> None:
+    def names(line: str) -> list[str]:
+        return [task["name"] for task in dura("tasks", shop.path, "--json", "--filter", line).json["tasks"]]
+
+    failed = dura("tasks", shop.path, "--json", "--state", "failed").json["tasks"]
+    assert names("state:f") == [task["name"] for task in failed]
+    assert dura("tasks", shop.path, "--filter", "name:no_such").code == 1
+    assert len(dura("tasks", shop.path, "--json", "--filter", "age>0", "--limit", "3").json["tasks"]) == 3
+    forth = names("")
+    back = dura("tasks", shop.path, "--json", "--sort=-newest").json["tasks"]
+    assert [task["name"] for task in back] == forth[::-1]
+    wrong = dura("tasks", shop.path, "--filter", "name:a state:nope")
+    assert wrong.code == 2
+    lines = wrong.err.splitlines()
+    assert "no state 'nope'" in lines[0]
+    assert lines[1].index("nope") == lines[2].index("^^^^")
+    assert dura("tasks", shop.path, "--sort", "sideways").code == 2
+
+
 def test_tasks_that_match_nothing_are_told_apart_from_an_empty_store(
     dura: Command, shop: Shop, tmp_path: Path
 ) -> None:

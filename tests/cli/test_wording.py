@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dura.cli.documents import decode_strictly, document
-from dura.cli.durations import duration, parse_duration
 from dura.cli.wording import (
     failure_lines,
     lease_end,
@@ -23,6 +22,7 @@ from dura.cli.wording import (
     value_line,
     value_lines,
 )
+from dura.durations import duration, parse_duration
 from dura.records import Lease, TaskRow
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

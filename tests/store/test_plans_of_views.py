@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 
 from conftest import ManualClock, started
 from dura import DurableEngine, WorkflowSuspended
+from dura.filters import parse
 from dura.records import AuditQuery, FailureKey, TaskQuery, Want
 from dura.store.reading import Reader, Source
 from dura.store.views.find import find_tasks
@@ -45,6 +47,8 @@ OVERVIEW = Want(
     namespace="poller",
     audit=5,
     audit_query=AuditQuery(actor="ann"),
+    find="ab",
+    known=True,
 )
 
 BEFORE_ACTING = Want(
@@ -63,10 +67,14 @@ COMMON_LISTS = (
     TaskQuery(state="pending", sort="priority", queue="mail", limit=1),
 )
 
+EVERY_FIELD = parse(
+    "name:j*,x queue:default -state:cancelled id:a key:b error:c step:d,e* age>0 attempts>=1 worker:w* event:e text"
+)
+
 OTHER_LISTS = tuple(
     TaskQuery(state=state, sort=sort, limit=1)
     for state in (None, "pending", "running", "sleeping", "failed")
-    for sort in ("newest", "priority", "attempts", "name")
+    for sort in ("newest", "priority", "attempts", "name", "-due", "progress", "-error")
 )
 
 
@@ -198,6 +206,17 @@ def test_common_lists_are_ranges_of_indexes_in_their_order(store: Path, clock: M
         assert sorts(found) == [], query
 
 
+def test_a_filter_changes_no_way_through_the_store(store: Path, clock: ManualClock) -> None:
+    """What is filtered by is looked up task by task: the walk, its order and its indexes are those without a filter."""
+    for query in COMMON_LISTS:
+        found = plans(store, clock, listed(replace(query, where=EVERY_FIELD)))
+        assert scans(found) == [], query
+        assert sorts(found) == [], query
+    found = plans(store, clock, wanted(replace(OVERVIEW, where=EVERY_FIELD)))
+    assert scans(found) == []
+    assert sorts(found) == []
+
+
 def test_other_lists_walk_through_no_whole_table(store: Path, clock: ManualClock) -> None:
     for query in OTHER_LISTS:
         assert scans(plans(store, clock, listed(query))) == [], query
@@ -231,7 +250,9 @@ def test_release_file_is_read_along_the_indexes_that_it_has(tmp_path: Path, cloc
     assert scans(plans(path, clock, wanted(OVERVIEW))) == []
     for query in (*COMMON_LISTS, *OTHER_LISTS):
         assert scans(plans(path, clock, listed(query))) == [], query
+        assert scans(plans(path, clock, listed(replace(query, where=EVERY_FIELD)))) == [], query
+    assert scans(plans(path, clock, wanted(replace(OVERVIEW, where=EVERY_FIELD)))) == []
     found = plans(path, clock, listed(TaskQuery(state="failed", limit=1)))
     assert any(
-        "USING INDEX tasks_state (state=? AND rowid<?)" in line for lines in found.values() for line in lines
+        "INDEX tasks_state (state=? AND rowid<?)" in line for lines in found.values() for line in lines
     )

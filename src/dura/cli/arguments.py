@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
-from typing import Final
 
 from dura.checks import RESERVED
 from dura.cli.emitting import present_actor
-from dura.cli.durations import parse_duration
+from dura.durations import parse_duration
+from dura.errors import InvalidFilter
+from dura.filters import marked, parse
+from dura.records import TASK_SORTS, Condition
 from dura.states import State
-
-_SORTS: Final = ("newest", "oldest", "due", "priority", "attempts", "name")
-
 
 # --- kinds of values --------------------------------------------------------------------------------------------------
 
@@ -62,6 +61,19 @@ def _moment(value: str) -> datetime:
             f"{value!r} is no time as ISO text, such as 2026-01-31T09:30:00+00:00"
         ) from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _filter(value: str) -> tuple[Condition, ...]:
+    try:
+        return parse(value)
+    except InvalidFilter as error:
+        raise argparse.ArgumentTypeError(marked(value, error)) from error
+
+
+def _sort(value: str) -> str:
+    if value.removeprefix("-") not in TASK_SORTS:
+        raise argparse.ArgumentTypeError(f"there is no order {value!r}: use one of {', '.join(TASK_SORTS)}")
+    return value
 
 
 def _duration(value: str, *, bare_seconds: bool) -> float:
@@ -138,7 +150,20 @@ def tasks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--text", metavar="TEXT", type=_text, help="only tasks with this in id, idempotency key or parameters"
     )
-    parser.add_argument("--sort", choices=_SORTS, default="newest", help="the order (default newest)")
+    parser.add_argument(
+        "--filter",
+        metavar="LINE",
+        type=_filter,
+        default=(),
+        help="only tasks that match, for example 'name:import_*,export_* error:timeout age>5m'",
+    )
+    parser.add_argument(
+        "--sort",
+        metavar="ORDER",
+        type=_sort,
+        default="newest",
+        help=f"{', '.join(TASK_SORTS)}; the other way round: --sort=-ORDER (default newest)",
+    )
     _limit(parser, "tasks", 50)
     parser.add_argument("--after", metavar="PAGE", type=_text, help="go on where the page before ended")
 

@@ -80,6 +80,7 @@ _LOOKING: Final = (
         examples=(
             "dura tasks orders.db --state failed --name 'charge_*'",
             "dura tasks orders.db --text ord_17",
+            "dura tasks orders.db --filter 'name:import_* -queue:mail error:timeout age>5m'",
             "dura tasks orders.db --state failed --limit 1000 --json | jq -r '.tasks[].task_id'",
         ),
     ),

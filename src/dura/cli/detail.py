@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from dura.cli.documents import document
-from dura.cli.durations import duration
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.finding import find_task
 from dura.cli.output import say_json
@@ -33,6 +32,7 @@ from dura.cli.wording import (
     value_line,
     value_lines,
 )
+from dura.durations import duration
 from dura.monitor import Monitor
 from dura.records import AttemptRow, CheckpointRow, TaskDetail, Waiter, Want
 from dura.states import State

@@ -7,12 +7,12 @@ from typing import Final
 
 from dura.cli import memory_tables, task_tables
 from dura.cli.documents import document
-from dura.cli.durations import duration
 from dura.cli.exits import Exit
 from dura.cli.output import say_json
 from dura.cli.page import FAINT, Cell, Page
 from dura.cli.reading import look
 from dura.cli.wording import ago, moment_text, number, plural, printable, size
+from dura.durations import duration
 from dura.records import Snapshot, Throughput, Want
 from dura.states import State
 

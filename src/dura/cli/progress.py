@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dura.cli.durations import duration
 from dura.cli.output import is_terminal, show_progress
+from dura.durations import duration
 
 _PATIENCE: Final = 0.4
 """Seconds before the first sign, so that what is quick stays silent."""

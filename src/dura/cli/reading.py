@@ -6,6 +6,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from dura.cli import memory_tables, task_tables
@@ -46,6 +47,7 @@ def tasks(args: Namespace) -> Exit:
         name=args.name,
         queue=args.queue,
         text=args.text,
+        where=args.filter,
         sort=args.sort,
         limit=min(args.limit, _PAGE),
         after=args.after,
@@ -81,15 +83,7 @@ def _pages(monitor: Monitor, query: TaskQuery, limit: int) -> tuple[Snapshot, Ta
     found = list(page.tasks)
     truncated = page.truncated
     while page.next_page is not None and len(found) < limit:
-        following = TaskQuery(
-            state=query.state,
-            name=query.name,
-            queue=query.queue,
-            text=query.text,
-            sort=query.sort,
-            limit=min(limit - len(found), _PAGE),
-            after=page.next_page,
-        )
+        following = replace(query, limit=min(limit - len(found), _PAGE), after=page.next_page)
         page = monitor.snapshot(Want(tasks=following)).tasks or page
         truncated |= page.truncated
         found += page.tasks
@@ -97,7 +91,7 @@ def _pages(monitor: Monitor, query: TaskQuery, limit: int) -> tuple[Snapshot, Ta
 
 
 def _filtered(args: Namespace) -> bool:
-    return any((args.state, args.name, args.queue, args.text, args.after))
+    return any((args.state, args.name, args.queue, args.text, args.filter, args.after))
 
 
 def leases(args: Namespace) -> Exit:

@@ -12,7 +12,7 @@ from dura.cli.output import note, say, say_json
 from dura.cli.progress import progress
 from dura.cli.wording import number, plural, printable, size
 from dura.clock import to_text
-from dura.cli.durations import duration
+from dura.durations import duration
 from dura.engine import DurableEngine
 from dura.errors import StoreError
 from dura.monitor import Monitor

@@ -13,7 +13,7 @@ import unicodedata
 from datetime import datetime
 from typing import Any, Final
 
-from dura.cli.durations import duration
+from dura.durations import duration
 from dura.records import Lease, TaskRow
 from dura.states import SleepCause, State
 

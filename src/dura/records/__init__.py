@@ -6,7 +6,8 @@ from dura.records.alike import FailedTasks, FailureGroup, FailureGroups, Failure
 from dura.records.audit import AuditPage, AuditQuery, AuditRow
 from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
 from dura.records.choice import Removable, StepCount
-from dura.records.look import Snapshot, TaskPage, TaskQuery, Want
+from dura.records.conditions import Condition
+from dura.records.look import TASK_SORTS, Snapshot, TaskPage, TaskQuery, Want
 from dura.records.rows import (
     Approval,
     AttemptRow,
@@ -14,6 +15,7 @@ from dura.records.rows import (
     CheckpointRow,
     CountRow,
     EventRow,
+    KnownWords,
     Lease,
     NamespaceRow,
     PayloadTemplate,
@@ -29,6 +31,7 @@ from dura.records.rows import (
 )
 
 __all__ = [
+    "TASK_SORTS",
     "Approval",
     "AttemptRow",
     "AuditPage",
@@ -37,6 +40,7 @@ __all__ = [
     "AwaitedEvent",
     "CheckpointRow",
     "ClaimedTask",
+    "Condition",
     "CountRow",
     "Emitted",
     "EventRow",
@@ -46,6 +50,7 @@ __all__ = [
     "FailureInfo",
     "FailureKey",
     "Finding",
+    "KnownWords",
     "Lease",
     "NamespaceRow",
     "PayloadTemplate",

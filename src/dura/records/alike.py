@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dura.records.conditions import Condition
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailureKey:
@@ -13,6 +15,8 @@ class FailureKey:
     by: str
     """`error`: by the error's type; `step`: by the task's name and the step that its attempt failed in."""
     key: str
+    where: tuple[Condition, ...] = ()
+    """What must hold of its tasks besides."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from dura.records.alike import FailedTasks, FailureGroups, FailureKey
 from dura.records.audit import AuditPage, AuditQuery
 from dura.records.calls import FailureInfo
 from dura.records.choice import Removable, StepCount
+from dura.records.conditions import Condition
 from dura.records.rows import (
     Approval,
     AwaitedEvent,
     CountRow,
     EventRow,
+    KnownWords,
     Lease,
     NamespaceRow,
     PayloadTemplate,
@@ -27,6 +30,11 @@ from dura.records.rows import (
     WorkerRow,
 )
 
+TASK_SORTS: Final = (
+    "newest", "oldest", "due", "priority", "attempts", "name", "queue", "state", "id", "progress", "error",
+)  # fmt: skip
+"""The orders of a task list; each may also be asked for the other way round, with a `-` before it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskQuery:
@@ -38,11 +46,24 @@ class TaskQuery:
     queue: str | None = None
     text: str | None = None
     """A part of the id, of the idempotency key or of the parameters."""
+    where: tuple[Condition, ...] = ()
+    """What else must hold; `dura.filters.parse` reads it from a line."""
     sort: str = "newest"
-    """`newest`, `oldest`, `due`, `priority`, `attempts` or `name`."""
+    """One of `TASK_SORTS`, with or without a `-` before it."""
     limit: int = 200
     after: str | None = None
     """The `next_page` of the page before."""
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Everything that is asked of a task, from the fields and from `where`; free text comes last."""
+        asked = [
+            Condition(field=field, values=(value,))
+            for field, value in (("state", self.state), ("name", self.name), ("queue", self.queue))
+            if value is not None
+        ]
+        text = [Condition(field="text", values=(self.text,))] if self.text else []
+        return (*asked, *self.where, *text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,12 +77,16 @@ class TaskPage:
     truncated: bool = False
     """Whether the search ended before it had looked everywhere: it ran out of its time (the next page goes on from
     there), or no index gives the order and only the newest tasks that match were sorted."""
+    sorted_of: int | None = None
+    """How many of the newest tasks that match were sorted, where no index gives the order and there are more; else None."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Want:
     """Which parts a snapshot should hold. What is not asked for costs nothing."""
 
+    where: tuple[Condition, ...] = ()
+    """What must hold of the tasks behind leases, sleepers, approvals and groups of failures."""
     leases: int = 0
     """How many rows at most; 0 for none. The same for the others."""
     sleepers: int = 0
@@ -94,6 +119,12 @@ class Want:
     """Only this key of the namespace, its value in full."""
     audit: int = 0
     audit_query: AuditQuery | None = None
+    find: str | None = None
+    """Tasks by id: the one whose id, or whose run's id, this is; else those whose ids hold it."""
+    found: int = 20
+    """How many of them at most."""
+    known: bool = False
+    """Words that occur lately, to complete a filter with."""
     chosen: tuple[str, ...] = ()
     """The tasks of these ids."""
     finished_steps: tuple[str, ...] = ()
@@ -144,6 +175,8 @@ class Snapshot:
     state: tuple[StateRow, ...] = ()
     audit: tuple[StateRow, ...] = ()
     audit_page: AuditPage | None = None
+    found: tuple[TaskRow, ...] = ()
+    known: KnownWords | None = None
     chosen: tuple[TaskRow, ...] = ()
     """Those of the tasks asked for that are there, in the order asked for."""
     finished_steps: tuple[StepCount, ...] = ()

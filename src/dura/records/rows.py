@@ -312,6 +312,20 @@ class Throughput:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class KnownWords:
+    """Words that occur in the store lately, each kind in alphabetical order: what a filter may be completed with."""
+
+    steps: tuple[str, ...]
+    """Steps: declared ones of the newest 500 tasks, and those of the newest 500 finished ones."""
+    errors: tuple[str, ...]
+    """Types of errors of the newest 500 failed attempts."""
+    workers: tuple[str, ...]
+    """Who holds one of 500 leases."""
+    events: tuple[str, ...]
+    """Events that one of the 500 oldest waits is for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StoreFile:
     """The file behind a snapshot."""
 

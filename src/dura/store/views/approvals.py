@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
-from dura.records import Approval, PayloadTemplate
+from dura.records import Approval, Condition, PayloadTemplate
 from dura.store.events import SLEEP_EVENT
+from dura.store.views.conditions import matches
 from dura.store.views.look import Look, like, moment_of, shown
 from dura.store.views.progress import declared_steps
 
@@ -31,7 +33,9 @@ _LAST: Final = "~"
 """Sorts after every time."""
 
 
-def approvals(look: Look, limit: int, part: str | None) -> tuple[tuple[Approval, ...], int, bool]:
+def approvals(
+    look: Look, limit: int, part: str | None, where: Sequence[Condition] = ()
+) -> tuple[tuple[Approval, ...], int, bool]:
     """Runs that sleep on an event, the soonest timeout first, those without one last.
 
     With more than 1,000 such waits in the store the list is made of those found first by name and of those with the soonest
@@ -41,6 +45,7 @@ def approvals(look: Look, limit: int, part: str | None) -> tuple[tuple[Approval,
         look: The look.
         limit: How many at most; 0 only counts.
         part: A part of the event's name, in any case of ASCII letters; None for all. The count knows nothing of it.
+        where: What must hold of their tasks; nor of that.
 
     Returns:
         The runs, how many there are in all, and whether counting stopped at that number.
@@ -57,8 +62,8 @@ def approvals(look: Look, limit: int, part: str | None) -> tuple[tuple[Approval,
     if capped_here:
         look.shorten()
         found.update(_soonest(look, pattern))
-    runs = sorted(found, key=lambda run_id: (found[run_id], run_id))[:limit]
-    return _rows(look, runs), count, capped
+    runs = sorted(found, key=lambda run_id: (found[run_id], run_id))
+    return _rows(look, runs, where)[:limit] if where else _rows(look, runs[:limit], ()), count, capped
 
 
 def _waiting(look: Look, pattern: str | None) -> tuple[dict[str, str], bool]:
@@ -94,16 +99,17 @@ def _soonest(look: Look, pattern: str | None) -> dict[str, str]:
     return {row["run_id"]: row["available_at"] for row in rows}
 
 
-def _rows(look: Look, runs: list[str]) -> tuple[Approval, ...]:
+def _rows(look: Look, runs: list[str], where: Sequence[Condition]) -> tuple[Approval, ...]:
+    asked = matches(look, where)
     rows = look.rows(
-        """
+        f"""
         SELECT r.run_id, r.task_id, t.task_name, r.queue, r.attempt, t.enqueue_at, w.step_name, w.event_name, w.timeout_at,
-               substr(t.params, 1, ?) AS params, t.steps
-        FROM json_each(?) pick CROSS JOIN runs r ON r.run_id = pick.value
+               substr(t.params, 1, :params) AS params, t.steps
+        FROM json_each(:runs) pick CROSS JOIN runs r ON r.run_id = pick.value
         CROSS JOIN waits w ON w.run_id = r.run_id AND +w.event_name = r.wake_event
-        CROSS JOIN tasks t ON t.task_id = r.task_id
-        """,
-        (_PARAMS_LIMIT + 1, json.dumps(runs)),
+        CROSS JOIN tasks t ON t.task_id = r.task_id WHERE {asked.sql}
+        """,  # noqa: S608 - the conditions bind their values
+        asked.values | {"params": _PARAMS_LIMIT + 1, "runs": json.dumps(runs)},
     )
     return tuple(
         Approval(

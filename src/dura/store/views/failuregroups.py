@@ -7,13 +7,14 @@ of a task that declares none, what came after the step that finished last.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from dura.records import FailedTasks, FailureGroup, FailureGroups, FailureKey, SeenTask
+from dura.records import Condition, FailedTasks, FailureGroup, FailureGroups, FailureKey, SeenTask
+from dura.store.views.conditions import matches
 from dura.store.views.look import Look, OutOfTimeError, json_of, moment_of
 from dura.store.views.progress import declared_steps
 
@@ -50,12 +51,12 @@ _FINISHED: Final = """
 
 _LATEST: Final = """
     FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id
-    WHERE r.state = 'failed' AND r.failed_at IS NOT NULL ORDER BY r.failed_at DESC LIMIT ?
+    WHERE r.state = 'failed' AND r.failed_at IS NOT NULL AND MATCHES ORDER BY r.failed_at DESC LIMIT :limit
 """
 
 _LATEST_1_3_0: Final = """
     FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id
-    WHERE r.state = 'failed' ORDER BY r.available_at DESC LIMIT ?
+    WHERE r.state = 'failed' AND MATCHES ORDER BY r.available_at DESC LIMIT :limit
 """
 
 
@@ -70,16 +71,17 @@ class _Tally:
     latest: sqlite3.Row | None = None
 
 
-def failure_groups(look: Look, by: str) -> FailureGroups:
+def failure_groups(look: Look, by: str, where: Sequence[Condition] = ()) -> FailureGroups:
     """The latest failed attempts in groups: those with the most failed tasks first, then those with the most attempts.
 
     Args:
         look: The look.
         by: `error` or `step`.
+        where: What must hold of their tasks; `error` is that of the attempt.
     """
     tallies: dict[str, _Tally] = {}
     seen, reach = 0, None
-    with closing(_attempts(look, by, _SAMPLE)) as attempts:
+    with closing(_attempts(look, by, where, _SAMPLE)) as attempts:
         for row in attempts:
             tally = tallies.setdefault(_key(row, by), _Tally())
             seen, reach = seen + 1, moment_of(row["failed_at"])
@@ -101,7 +103,7 @@ def failure_groups(look: Look, by: str) -> FailureGroups:
 def failed_tasks(look: Look, key: FailureKey) -> FailedTasks:
     """The failed tasks of a group with their latest runs, those that failed last first; at most 5,000."""
     found: list[SeenTask] = []
-    with closing(_attempts(look, key.by, -1)) as attempts:
+    with closing(_attempts(look, key.by, key.where, -1)) as attempts:
         for row in attempts:
             if row["stands"] and _key(row, key.by) == key.key:
                 if len(found) == _MOST_SEEN:
@@ -111,12 +113,14 @@ def failed_tasks(look: Look, key: FailureKey) -> FailedTasks:
     return FailedTasks(key=key, tasks=tuple(found), capped=look.cut)
 
 
-def _attempts(look: Look, by: str, limit: int) -> Generator[sqlite3.Row]:
-    """Failed attempts, the latest first, until there are no more or the time is over."""
+def _attempts(look: Look, by: str, where: Sequence[Condition], limit: int) -> Generator[sqlite3.Row]:
+    """Failed attempts of tasks that match, the latest first, until there are no more or the time is over."""
+    asked = matches(look, where, "r")
     finished = _FINISHED.format(most=_MOST_STEPS) if by == "step" else "NULL"
     order = _LATEST if "runs_failed" in look.indexes else _LATEST_1_3_0
     try:
-        yield from look.stream(_ATTEMPT.format(message=_MESSAGE, finished=finished) + order, (limit,))
+        sql = _ATTEMPT.format(message=_MESSAGE, finished=finished) + order.replace("MATCHES", asked.sql)
+        yield from look.stream(sql, asked.values | {"limit": limit})
     except OutOfTimeError:
         return
 

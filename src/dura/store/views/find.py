@@ -19,7 +19,7 @@ def find_tasks(look: Look, part: str, limit: int, progress: Progress) -> tuple[T
     exact = look.rows(
         """
         SELECT rowid FROM tasks WHERE task_id = ?
-        UNION SELECT t.rowid FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id WHERE r.run_id = ?
+        UNION ALL SELECT t.rowid FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id WHERE r.run_id = ?
         """,
         (part, part),
     )

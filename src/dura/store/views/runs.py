@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
-from dura.records import Lease, Sleeper
+from dura.records import Condition, Lease, Sleeper
 from dura.states import SleepCause
 from dura.store.events import SLEEP_EVENT
+from dura.store.views.conditions import matches
 from dura.store.views.look import Look, moment_of
 
 
-def leases(look: Look, limit: int) -> tuple[Lease, ...]:
-    """Running runs, the lease that runs out first at the top."""
+def leases(look: Look, limit: int, where: Sequence[Condition] = ()) -> tuple[Lease, ...]:
+    """Running runs of tasks that match, the lease that runs out first at the top."""
+    asked = matches(look, where)
     rows = look.rows(
-        """
+        f"""
         SELECT r.run_id, r.task_id, t.task_name, r.queue, r.attempt, t.max_attempts, r.reclaims, t.max_reclaims,
                r.claim_token, r.claimed_by, r.started_at, r.claim_expires_at
         FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id
-        WHERE r.state = 'running' ORDER BY r.claim_expires_at LIMIT ?
-        """,
-        (limit,),
+        WHERE r.state = 'running' AND {asked.sql} ORDER BY r.claim_expires_at LIMIT :limit
+        """,  # noqa: S608 - the conditions bind their values
+        asked.values | {"limit": limit},
     )
     return tuple(
         Lease(
@@ -40,18 +43,19 @@ def leases(look: Look, limit: int) -> tuple[Lease, ...]:
     )
 
 
-def sleepers(look: Look, limit: int) -> tuple[Sleeper, ...]:
-    """Sleeping runs, the one that is due first at the top, those without a due time last."""
+def sleepers(look: Look, limit: int, where: Sequence[Condition] = ()) -> tuple[Sleeper, ...]:
+    """Sleeping runs of tasks that match, the one that is due first at the top, those without a due time last."""
+    asked = matches(look, where)
     rows = look.rows(
-        """
+        f"""
         SELECT r.run_id, r.task_id, t.task_name, r.queue, r.attempt, r.sleep_cause, r.available_at, r.wake_event,
                r.deferrals, t.terminal_at IS NOT NULL OR t.last_attempt_run IS NOT r.run_id AS stray,
                (SELECT w.step_name FROM waits w WHERE w.run_id = r.run_id AND +w.event_name = r.wake_event LIMIT 1)
                    AS step_name
         FROM runs r CROSS JOIN tasks t ON t.task_id = r.task_id
-        WHERE r.state = 'sleeping' ORDER BY r.available_at, r.rowid LIMIT ?
-        """,
-        (limit,),
+        WHERE r.state = 'sleeping' AND {asked.sql} ORDER BY r.available_at, r.rowid LIMIT :limit
+        """,  # noqa: S608 - the conditions bind their values
+        asked.values | {"limit": limit},
     )
     return tuple(
         Sleeper(

@@ -10,6 +10,8 @@ from dura.store.views.choice import chosen, finished_steps, removable
 from dura.store.views.counts import counts, oldest_due, ready
 from dura.store.views.failuregroups import failed_tasks, failure_groups
 from dura.store.views.failures import failures
+from dura.store.views.find import find_tasks
+from dura.store.views.known import known_words
 from dura.store.views.look import Look
 from dura.store.views.memory import audit, event, events, keys, namespaces, one_key
 from dura.store.views.progress import Progress
@@ -33,9 +35,9 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
     with look.part("ready"):
         ready_now, oldest = ready(look, known), oldest_due(look)
     with look.part("leases"):
-        held = leases(look, want.leases) if want.leases else ()
+        held = leases(look, want.leases, want.where) if want.leases else ()
     with look.part("sleepers"):
-        asleep = sleepers(look, want.sleepers) if want.sleepers else ()
+        asleep = sleepers(look, want.sleepers, want.where) if want.sleepers else ()
     with look.part("awaited"):
         waited_for = awaited(look, want.awaited, want.events_like) if want.awaited else ()
     with look.part("events"):
@@ -46,14 +48,16 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
     with look.part("approvals"):
         asked = want.waiting or want.approvals
         open_waits, waiting, capped = (
-            approvals(look, want.approvals, want.events_like) if asked else ((), None, False)
+            approvals(look, want.approvals, want.events_like, want.where) if asked else ((), None, False)
         )
     with look.part("template"):
         payload = template(look, want.template) if want.template is not None else None
     with look.part("failures"):
         failed = failures(look, want.failures) if want.failures else ()
     with look.part("failure_groups"):
-        groups = failure_groups(look, want.failure_groups) if want.failure_groups is not None else None
+        groups = (
+            failure_groups(look, want.failure_groups, want.where) if want.failure_groups is not None else None
+        )
     with look.part("failed_tasks"):
         alike = failed_tasks(look, want.failed_tasks) if want.failed_tasks is not None else None
     with look.part("workers"):
@@ -79,6 +83,10 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         entries = audit(look, want.audit) if want.audit else ()
     with look.part("audit_page"):
         audited = audit_page(look, want.audit_query) if want.audit_query is not None else None
+    with look.part("found"):
+        found = find_tasks(look, want.find, want.found, progress) if want.find is not None else ()
+    with look.part("known"):
+        words = known_words(look) if want.known else None
     with look.part("chosen"):
         picked = chosen(look, want.chosen, progress) if want.chosen else ()
     with look.part("finished_steps"):
@@ -116,6 +124,8 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         state=state,
         audit=entries,
         audit_page=audited,
+        found=found,
+        known=words,
         chosen=picked,
         finished_steps=finished,
         removable=would_go,

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dura.codec import encode
-from dura.errors import InvalidValue
-from dura.records import TaskQuery
+from dura.records import Condition
 from dura.states import State
-from dura.store.views.look import Look, like
+from dura.store.views.conditions import Matches, matches, one_queue, one_state
+from dura.store.views.look import Look
 
 Key = tuple[Any, ...]
-
-_LONGEST_TEXT: Final = 1_000
-"""Characters that a search text may have."""
 
 _MOST_QUEUES: Final = 500
 """Queues whose pending tasks are merged."""
@@ -47,81 +43,67 @@ class Passed:
 
 Walk = Generator[Passed]
 
-_MATCHES: Final = r"""
-    CASE WHEN (:state IS NULL OR t.state = :state) AND (:queue IS NULL OR t.queue = :queue)
-          AND (:name IS NULL OR t.task_name GLOB :name)
-          AND (:text IS NULL OR t.task_id LIKE :text ESCAPE '\' OR t.idempotency_key LIKE :text ESCAPE '\'
-               OR t.params LIKE :text ESCAPE '\' OR t.params LIKE :json ESCAPE '\')
-    THEN 1 ELSE 0 END AS matches
-"""
-"""Evaluated task by task, not searched by: which index a query uses is its walk's affair."""
-
-
 _SEEN: Final = "(matches OR t.rowid % 256 = 0)"
 """What a walk yields: all that matches, and now and then where it is."""
 
 
-def filter_values(query: TaskQuery) -> dict[str, Any]:
-    """The filter's values, by the names under which every walk's query takes them.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a walk lets through."""
+
+    state: State | None
+    """The one state that it goes along; None for any."""
+    queue: str | None
+    """The one queue; None for any."""
+    matches: Matches
+
+
+def asked(look: Look, conditions: Sequence[Condition]) -> Wanted:
+    """What these conditions let through.
 
     Raises:
-        InvalidValue: The search text is too long.
+        InvalidValue: They cannot be asked.
     """
-    text = query.text or None
-    if text is not None and len(text) > _LONGEST_TEXT:
-        raise InvalidValue(f"a search text has at most {_LONGEST_TEXT} characters, not {len(text)}")
-    # Parameters lie in the store as JSON, which writes quotes and all but ASCII in its own way.
-    as_json = None if text is None else encode(text, "the search text")[1:-1]
-    return {
-        "state": query.state,
-        "queue": query.queue,
-        "name": None if query.name is None else _glob(query.name),
-        "text": None if text is None else like(text),
-        "json": None if as_json is None or as_json == text else like(as_json),
-    }
+    found = matches(look, conditions)
+    return Wanted(one_state(conditions), one_queue(conditions), found)
 
 
-def _glob(name: str) -> str:
-    """A GLOB pattern in which only `*` is special."""
-    return name.replace("[", "[[]").replace("?", "[?]")
-
-
-def _walk(look: Look, sql: str, values: dict[str, Any], key: Key) -> Walk:
+def _walk(look: Look, sql: str, wanted: Wanted, key: Key, queue: str | None = None) -> Walk:
     bounds = {f"k{number}": part for number, part in enumerate(key)}
-    with closing(
-        look.stream(sql.replace("MATCHES", _MATCHES).replace("SEEN", _SEEN), values | bounds)
-    ) as rows:
+    values = wanted.matches.values | {"state": wanted.state, "queue": queue} | bounds
+    sql = sql.replace("MATCHES", f"{wanted.matches.sql} AS matches").replace("SEEN", _SEEN)
+    with closing(look.stream(sql, values)) as rows:
         for row in rows:
             yield Passed(row[2:], row[0], bool(row[1]))
 
 
-def newest(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def newest(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """All tasks, the latest spawned first."""
     sql = "SELECT t.rowid, MATCHES, -t.rowid FROM tasks t WHERE t.rowid < -:k0 AND SEEN ORDER BY t.rowid DESC"
-    return _walk(look, sql, values, after or (-_LAST,))
+    return _walk(look, sql, wanted, after or (-_LAST,))
 
 
-def oldest(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def oldest(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """All tasks, the first spawned first."""
     sql = "SELECT t.rowid, MATCHES, t.rowid FROM tasks t WHERE t.rowid > :k0 AND SEEN ORDER BY t.rowid"
-    return _walk(look, sql, values, after or (_FIRST,))
+    return _walk(look, sql, wanted, after or (_FIRST,))
 
 
-def newest_of_state(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def newest_of_state(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Tasks of the filter's state, the latest spawned first, along a 1.3.0 file's index."""
     sql = """
         SELECT t.rowid, MATCHES, -t.rowid FROM tasks t WHERE t.state = :state AND t.rowid < -:k0 AND SEEN ORDER BY t.rowid DESC
     """
-    return _walk(look, sql, values, after or (-_LAST,))
+    return _walk(look, sql, wanted, after or (-_LAST,))
 
 
-def oldest_of_state(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def oldest_of_state(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Tasks of the filter's state, the first spawned first, along a 1.3.0 file's index."""
     sql = "SELECT t.rowid, MATCHES, t.rowid FROM tasks t WHERE t.state = :state AND t.rowid > :k0 AND SEEN ORDER BY t.rowid"
-    return _walk(look, sql, values, after or (_FIRST,))
+    return _walk(look, sql, wanted, after or (_FIRST,))
 
 
-def last_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def last_ended(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Tasks of the filter's final state, the one that ended last first."""
     sql = """
         SELECT t.rowid, MATCHES, t.terminal_at, t.rowid FROM tasks t
@@ -129,10 +111,10 @@ def last_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
           AND (t.terminal_at, t.rowid) < (:k0, :k1) AND SEEN
         ORDER BY t.terminal_at DESC, t.rowid DESC
     """
-    return _walk(look, sql, values, after or (_AFTER_ALL_TIMES, _LAST))
+    return _walk(look, sql, wanted, after or (_AFTER_ALL_TIMES, _LAST))
 
 
-def first_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def first_ended(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Tasks of the filter's final state, the one that ended first first."""
     sql = """
         SELECT t.rowid, MATCHES, t.terminal_at, t.rowid FROM tasks t
@@ -140,10 +122,10 @@ def first_ended(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
           AND (t.terminal_at, t.rowid) > (:k0, :k1) AND SEEN
         ORDER BY t.terminal_at, t.rowid
     """
-    return _walk(look, sql, values, after or ("", _FIRST))
+    return _walk(look, sql, wanted, after or ("", _FIRST))
 
 
-def sleeping(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def sleeping(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Sleeping tasks by the time at which they are due, those without one last."""
     sql = """
         SELECT t.rowid, MATCHES, r.available_at, r.rowid
@@ -151,10 +133,10 @@ def sleeping(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
         WHERE r.state = 'sleeping' AND t.state = 'sleeping' AND (r.available_at, r.rowid) > (:k0, :k1) AND SEEN
         ORDER BY r.available_at, r.rowid
     """
-    return _walk(look, sql, values, after or ("", _FIRST))
+    return _walk(look, sql, wanted, after or ("", _FIRST))
 
 
-def running(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def running(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Running tasks by the time at which their leases run out."""
     sql = """
         SELECT t.rowid, MATCHES, r.claim_expires_at, r.rowid
@@ -162,18 +144,18 @@ def running(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
         WHERE r.state = 'running' AND t.state = 'running' AND (r.claim_expires_at, r.rowid) > (:k0, :k1) AND SEEN
         ORDER BY r.claim_expires_at, r.rowid
     """
-    return _walk(look, sql, values, after or ("", _FIRST))
+    return _walk(look, sql, wanted, after or ("", _FIRST))
 
 
-def due(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def due(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Sleeping and running tasks together, by the time at which that ends."""
-    return _merged([sleeping(look, values, after), running(look, values, after)])
+    return _merged([sleeping(look, wanted, after), running(look, wanted, after)])
 
 
-def pending(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def pending(look: Look, wanted: Wanted, after: Key | None) -> Walk:
     """Pending tasks in the order in which they will be claimed: by priority, then since when, then as inserted."""
-    queues = [values["queue"]] if values["queue"] is not None else _pending_queues(look)
-    return _merged([_pending_of(look, values | {"queue": queue}, after) for queue in queues])
+    queues = [wanted.queue] if wanted.queue is not None else _pending_queues(look)
+    return _merged([_pending_of(look, wanted, queue, after) for queue in queues])
 
 
 _PENDING: Final = """
@@ -184,12 +166,12 @@ _PENDING: Final = """
 """
 
 
-def _pending_of(look: Look, values: dict[str, Any], after: Key | None) -> Walk:
+def _pending_of(look: Look, wanted: Wanted, queue: str, after: Key | None) -> Walk:
     if after is not None:
         rest = _PENDING.format(bound="r.priority = -:k0 AND (r.available_at, r.rowid) > (:k1, :k2)")
-        yield from _walk(look, rest, values, after)
+        yield from _walk(look, rest, wanted, after, queue)
     lower = _PENDING.format(bound="r.priority < -:k0")
-    yield from _walk(look, lower, values, (after[0] if after else -math.inf,))
+    yield from _walk(look, lower, wanted, (after[0] if after else -math.inf,), queue)
 
 
 def _pending_queues(look: Look) -> list[str]:
