@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction
+from typing import TypeVar
 
+from dura.clock import Clock, system_clock
 from dura.errors import InvalidValue, shown
+
+T = TypeVar("T")
 
 RESERVED = "dura."
 """How the engine's own event names and state namespaces begin."""
@@ -17,6 +22,41 @@ _LARGEST = 2**63 - 1
 
 _LONGEST = sys.float_info.max
 """The largest number of seconds; an int may be larger than any float."""
+
+
+def path(value: str | os.PathLike[str], what: str) -> str:
+    """Check the path of a file, and return it as text.
+
+    Raises:
+        InvalidValue: It is no path, or one that no file can have.
+    """
+    if isinstance(value, str | os.PathLike):
+        found = os.fspath(value)
+        if isinstance(found, str) and "\0" not in found and _encodable(found):
+            return found
+    raise InvalidValue(f"{what} must be a path, as text that a file's name can be, not {shown(value)}")
+
+
+def _encodable(found: str) -> bool:
+    try:
+        os.fsencode(found)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def optional_clock(value: Clock | None, what: str) -> Clock:
+    """Check a clock; by default it is the machine's.
+
+    Raises:
+        InvalidValue: It is no function, or tells no time.
+    """
+    if value is None:
+        return system_clock
+    function(value, what)
+    if not isinstance(moment := value(), datetime):
+        raise InvalidValue(f"{what} must return a datetime, not {shown(moment)}")
+    return value
 
 
 def text(value: str, what: str) -> str:
@@ -134,15 +174,24 @@ def optional_whole(value: int | None, what: str, *, least: int) -> int | None:
     return None if value is None else whole(value, what, least=least)
 
 
+def listed(value: Iterable[T], what: str) -> Iterable[T]:
+    """Check that there are several of something, or none.
+
+    Raises:
+        InvalidValue: It is no list; one text is none.
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidValue(f"{what} must be a list, not {shown(value)}")
+    return value
+
+
 def several(value: Iterable[str], what: str) -> tuple[str, ...]:
     """Check a list of names; it may be empty.
 
     Raises:
         InvalidValue: It is no list (one text is none), or one of them is no name.
     """
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidValue(f"{what} must be a list of names, not {shown(value)}")
-    return tuple(name(each, what) for each in value)
+    return tuple(name(each, what) for each in listed(value, what))
 
 
 def names(value: str | Iterable[str] | None, what: str) -> tuple[str, ...] | None:
@@ -169,6 +218,12 @@ def function(value: object, what: str) -> None:
         raise InvalidValue(f"{what} must be a function, not {shown(value)}")
 
 
+def optional_function(value: object, what: str) -> None:
+    """`function` or None."""
+    if value is not None:
+        function(value, what)
+
+
 def functions(value: Mapping[str, object], what: str) -> None:
     """Check a mapping from names to functions.
 
@@ -178,6 +233,7 @@ def functions(value: Mapping[str, object], what: str) -> None:
     if not isinstance(value, Mapping):
         raise InvalidValue(f"{what} must map task names to functions, not be {shown(value)}")
     for key, each in value.items():
+        name(key, f"a task's name in {what}")
         function(each, f"{what}[{shown(key)}]")
         if iscoroutinefunction(each):
             raise InvalidValue(

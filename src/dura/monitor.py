@@ -18,9 +18,12 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from dura.clock import Clock, system_clock
+from dura.checks import optional_clock, text, whole
+from dura.checks import path as check_path
+from dura.clock import Clock
 from dura.records import Snapshot, TaskRow, Want
 from dura.store.reading import Reader, Source
+from dura.store.views import asked
 from dura.store.views.find import find_tasks
 from dura.store.views.look import Look, through
 from dura.store.views.progress import Progress
@@ -40,9 +43,9 @@ class Monitor:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None) -> None:
-        self.path: Final = os.path.abspath(os.fspath(path))
+        self.path: Final = os.path.abspath(check_path(path, "path"))
         """The store's file."""
-        self._clock = clock or system_clock
+        self._clock = optional_clock(clock, "clock")
         self._reader = Reader(self.path)
         self._progress = Progress()
 
@@ -58,8 +61,9 @@ class Monitor:
             StoreTooNew: A newer dura wrote it.
             StoreBusy: It is locked, or changes too fast to be read.
             StoreError: It cannot be read for another reason, which the message gives.
-            InvalidValue: `want.tasks` cannot be asked.
+            InvalidValue: Something in `want` cannot be asked; the message names the field.
         """
+        asked.check(want, Want, "want")
         began = time.perf_counter()
         taken = self._look(lambda look, source: snapshot(look, self.path, source, want, self._progress))
         return replace(taken, read_seconds=time.perf_counter() - began)
@@ -79,8 +83,11 @@ class Monitor:
             limit: How many at most; the latest ids come first.
 
         Raises:
+            InvalidValue: `part` is no text, or `limit` no number of zero or more.
             StoreError: As from `snapshot`.
         """
+        text(part, "part")
+        whole(limit, "limit", least=0)
         return self._look(lambda look, _: find_tasks(look, part, limit, self._progress))
 
     def close(self) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from dura.checks import name, optional_text, permissions, whole
-from dura.clock import Clock, system_clock
+from dura.checks import optional_clock, optional_text, path, permissions, text, whole
+from dura.clock import Clock
 from dura.current import CurrentClaim, current_claim
 from dura.errors import InvalidValue, shown
 from dura.store.audit import Actor
@@ -70,11 +69,9 @@ class OpenedStore:
             StoreError: The file cannot be used; the subclass and the message say why.
             ValueError: An argument is out of range.
         """
-        if not isinstance(db_path, str | os.PathLike):
-            raise InvalidValue(f"db_path must be a path, not {shown(db_path)}")
-        if "\0" in os.fspath(db_path):
-            raise InvalidValue(f"db_path must be a path, which holds no NUL: {shown(db_path)}")
-        if synchronous not in _SYNCHRONOUS:
+        where = path(db_path, "db_path")
+        clock = optional_clock(clock, "clock")
+        if not isinstance(synchronous, str) or synchronous not in _SYNCHRONOUS:
             raise InvalidValue(
                 f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {shown(synchronous)}"
             )
@@ -85,8 +82,8 @@ class OpenedStore:
         if mode is not None:
             permissions(mode, "mode")
         self.database = Database(
-            os.fspath(db_path),
-            clock=clock or system_clock,
+            where,
+            clock=clock,
             busy_timeout_ms=busy_timeout_ms,
             synchronous=synchronous,
         )
@@ -118,7 +115,7 @@ class OpenedStore:
 
     def _token(self, run_id: str, claim_token: int | None) -> int | None:
         """The caller's token for a run: the one given, else the current claim's, else None (nobody's call)."""
-        name(run_id, "run_id")
+        text(run_id, "run_id")
         if claim_token is not None:
             return whole(claim_token, "claim_token")
         claim = self._claim_on(run_id)

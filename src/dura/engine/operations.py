@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from dura.checks import name, optional_text, own_name, seconds, whole
+from dura.checks import text as check_text
 from dura.clock import from_text
 from dura.codec import encode
 from dura.engine.opened import OpenedStore, actor_of
@@ -143,7 +144,7 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task is neither failed nor cancelled, has moved on, or has not finished `from_step`.
             TaskNotFound: There is no such task.
         """
-        name(task_id, "task_id")
+        check_text(task_id, "task_id")
         optional_text(from_step, "from_step")
         by, seen = actor_of(actor, reason), _seen(seen_run_id)
 
@@ -190,7 +191,7 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task has moved on since it was seen.
             TaskNotFound: There is no such task.
         """
-        name(task_id, "task_id")
+        check_text(task_id, "task_id")
         by, seen = actor_of(actor, reason), _seen(seen_run_id, seen_claim_token)
 
         def operation(tx: Transaction) -> None:
@@ -223,7 +224,7 @@ class OperatorCalls(OpenedStore):
             ActionRefused: The task does not sleep, waits for an event or a step's own time, or has moved on.
             TaskNotFound: There is no such task.
         """
-        name(task_id, "task_id")
+        check_text(task_id, "task_id")
         by, seen = actor_of(actor, reason), _seen(seen_run_id)
 
         def operation(tx: Transaction) -> TaskRef:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from dura.checks import name, optional_moment, whole
+from dura.checks import optional_function, optional_moment, text, whole
 from dura.clock import later, to_text
 from dura.engine.opened import OpenedStore, actor_of
 from dura.engine.pace import Pace
@@ -30,7 +30,7 @@ class OversightCalls(OpenedStore):
         Raises:
             TaskNotFound: There is no such task.
         """
-        name(task_id, "task_id")
+        text(task_id, "task_id")
         return self.database.read(lambda connection: lookup.task_info(connection, task_id))
 
     def ready_run_count(self) -> int:
@@ -90,6 +90,8 @@ class OversightCalls(OpenedStore):
             InvalidValue: `ttl` is no timedelta, or negative; or `before` is no datetime, or still to come.
         """
         cutoff = self._cutoff(ttl, optional_moment(before, "before"))
+        optional_function(progress, "progress")
+        optional_function(stopped, "stopped")
         by, entry_id, removed = actor_of(actor, reason), new_id(), 0
 
         def note(after: str) -> None:

@@ -107,7 +107,7 @@ class StepCalls(OpenedStore):
 
     def get_checkpoint(self, *, task_id: str, step_name: str) -> Any:
         """A step's stored result; None if it has none yet, or was a wait that timed out."""
-        name(task_id, "task_id")
+        text(task_id, "task_id")
         text(step_name, "step_name")
         found = self.database.read(lambda connection: checkpoints.peek(connection, task_id, step_name))
         return None if found is None else decode(found.value)
@@ -220,7 +220,7 @@ class StepCalls(OpenedStore):
         wanted = events.Wait(
             run_id=run_id,
             token=self._token(run_id, claim_token),
-            task_id=name(task_id, "task_id"),
+            task_id=text(task_id, "task_id"),
             step=name(step_name, "step_name"),
             event=event_name,
             timeout_seconds=timeout_secs,
@@ -247,7 +247,7 @@ class StepCalls(OpenedStore):
         self, task_id: str, run_id: str | None, claim_token: int | None
     ) -> tuple[Holder | None, CurrentClaim | None]:
         """Whose call it is, by the token given or by the current claim, and in the latter case that claim."""
-        name(task_id, "task_id")
+        text(task_id, "task_id")
         optional_text(run_id, "owner_run_id")
         if claim_token is not None:
             if run_id is None:

@@ -83,7 +83,7 @@ def held(tx: Transaction, run_id: str, token: int | None) -> Held:
     ).fetchone()
     if row is None:
         raise TaskNotFound(
-            f"there is no run {run_id}: its task was never spawned here, or cleanup removed it"
+            f"there is no run {run_id or '(empty)'}: its task was never spawned here, or cleanup removed it"
         )
     check_claim(run_id, row[0], row[1], token)
     return Held(run_id, *row[2:])

@@ -21,9 +21,9 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import Final
 
-from dura.checks import names, seconds, whole
+from dura.checks import listed, names, seconds, whole
 from dura.engine import DurableEngine
-from dura.errors import InvalidValue
+from dura.errors import InvalidValue, shown
 from dura.health import Heartbeat
 from dura.workers.executor import Handler
 from dura.workers.wakeup import Wakeup
@@ -125,7 +125,7 @@ def run_workers(
         poll_interval=poll_interval,
         queues=names(queues, "queues"),
     )
-    priorities = _priorities(whole(worker_count, "worker_count", least=1), lanes or ())
+    priorities = _priorities(whole(worker_count, "worker_count", least=1), () if lanes is None else lanes)
     if whole(processes, "processes", least=1) > worker_count:
         raise InvalidValue(
             f"processes={processes} is more than worker_count={worker_count}: some would have no worker"
@@ -151,13 +151,15 @@ def run_workers(
 def _priorities(worker_count: int, lanes: Sequence[tuple[int, int]]) -> list[int | None]:
     """Each worker's highest priority, lanes first; None for no limit."""
     priorities: list[int | None] = []
-    for max_priority, count in lanes:
-        whole(max_priority, "a lane's max_priority")
-        priorities += [max_priority] * whole(count, "a lane's count", least=0)
-    if len(priorities) > worker_count:
-        raise InvalidValue(
-            f"the lanes ask for {len(priorities)} workers, more than worker_count={worker_count}"
-        )
+    wanted = 0
+    for lane in listed(lanes, "lanes"):
+        if not isinstance(lane, Sequence) or len(lane) != 2:
+            raise InvalidValue(f"each of lanes must be a pair (max_priority, count), not {shown(lane)}")
+        max_priority = whole(lane[0], "a lane's max_priority")
+        wanted += whole(lane[1], "a lane's count", least=0)
+        priorities += [max_priority] * min(lane[1], worker_count)
+    if wanted > worker_count:
+        raise InvalidValue(f"the lanes ask for {wanted} workers, more than worker_count={worker_count}")
     return priorities + [None] * (worker_count - len(priorities))
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dura.checks import functions, name, names, seconds
+from dura.checks import function, functions, name, names, seconds
 from dura.engine import DurableEngine
-from dura.errors import EngineError, StoreBusy
+from dura.errors import EngineError, InvalidValue, StoreBusy, shown
 from dura.health import Heartbeat
 from dura.records import ClaimedTask
 from dura.store.claim import Claim
@@ -45,6 +45,12 @@ class Terms:
 
     def __post_init__(self) -> None:
         functions(self.handlers, "handlers")
+        if not isinstance(self.engine, DurableEngine):
+            raise InvalidValue(f"engine must be a DurableEngine, not {shown(self.engine)}")
+        if self.heartbeat is not None:
+            function(getattr(self.heartbeat, "beat", None), "heartbeat.beat")
+        for method in ("is_set", "set", "wait"):
+            function(getattr(self.stop_event, method, None), f"stop_event.{method}")
 
 
 class Worker:
