@@ -21,7 +21,10 @@ from typing import Final, Self, TypeVar
 from dura.checks import optional_clock, text, whole
 from dura.checks import path as check_path
 from dura.clock import Clock
+from dura.errors import InvalidValue, shown
 from dura.records import Snapshot, TaskRow, Want
+from dura.records.redacted import redacted
+from dura.redaction import Redaction
 from dura.store.reading import Reader, Source
 from dura.store.views import asked
 from dura.store.views.find import find_tasks
@@ -40,12 +43,22 @@ class Monitor:
     Args:
         path: The store's file.
         clock: The engine's clock, for what is due and how long something lasts; default the machine's.
+        redaction: What of values and messages is not shown; by default all of it is.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Clock | None = None,
+        redaction: Redaction | None = None,
+    ) -> None:
         self.path: Final = os.path.abspath(check_path(path, "path"))
         """The store's file."""
         self._clock = optional_clock(clock, "clock")
+        if redaction is not None and not isinstance(redaction, Redaction):
+            raise InvalidValue(f"redaction must be a dura.redaction.Redaction, not {shown(redaction)}")
+        self._redaction = redaction
         self._reader = Reader(self.path)
         self._progress = Progress()
 
@@ -66,7 +79,8 @@ class Monitor:
         asked.check(want, Want, "want")
         began = time.perf_counter()
         taken = self._look(lambda look, source: snapshot(look, self.path, source, want, self._progress))
-        return replace(taken, read_seconds=time.perf_counter() - began)
+        found = self._shown(taken)
+        return replace(found, hidden=found is not taken, read_seconds=time.perf_counter() - began)
 
     def changed(self) -> bool:
         """Whether anything was committed since the last look, or the next one will fail: one `PRAGMA data_version`.
@@ -88,7 +102,7 @@ class Monitor:
         """
         text(part, "part")
         whole(limit, "limit", least=0)
-        return self._look(lambda look, _: find_tasks(look, part, limit, self._progress))
+        return self._shown(self._look(lambda look, _: find_tasks(look, part, limit, self._progress)))
 
     def close(self) -> None:
         """Close the file; a later look opens it again."""
@@ -104,6 +118,9 @@ class Monitor:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _shown(self, found: R) -> R:
+        return found if self._redaction is None else redacted(found, self._redaction)
 
     def _look(self, view: Callable[[Look, Source], R]) -> R:
         return self._reader.read(through(view, self.path, self._clock))

@@ -22,6 +22,7 @@ from conftest import plain
 from docs.pages import DOCS, ROOT, Block, blocks
 from dura import DurableEngine
 from dura.monitor import Monitor
+from dura.redaction import Redaction, holds_mark
 from dura.store import upgrade
 from dura.store.kinds import APPLICATION_ID, COLUMNS_1_3_0, VERSION
 from dura_tui.cli import _parser
@@ -53,6 +54,13 @@ SIGNATURES: list[tuple[Path, str, Callable[..., Any]]] = [
         if not name.startswith("_")
     ),
     (MONITOR, "Monitor", Monitor.__init__),
+    *(
+        (MONITOR, name, member)
+        for name, member in inspect.getmembers(Redaction, lambda member: inspect.isroutine(member))
+        if not name.startswith("_")
+    ),
+    (MONITOR, "Redaction", Redaction.__init__),
+    (MONITOR, "holds_mark", holds_mark),
 ]
 
 
@@ -71,7 +79,7 @@ def signature(name: str, function: Callable[..., Any]) -> str:
             parts.append("*")
         parts.append(parameter.name + _default(parameter.default))
     returns = found.return_annotation
-    returned = "" if returns in (inspect.Signature.empty, "None") else f" -> {returns}"
+    returned = "" if returns in (inspect.Signature.empty, None, "None") else f" -> {returns}"
     return f"{name}({', '.join(parts)}){returned}"
 
 

@@ -184,6 +184,8 @@ class Snapshot:
     removable: Removable | None = None
     truncated: tuple[str, ...] = ()
     """The parts, by field name, that ran out of their time and hold less than there is."""
+    hidden: bool = False
+    """Whether something in it is not shown, by the rules that the monitor was given."""
     read_seconds: float = field(default=0.0, compare=False)
     """How long the read took."""
 
