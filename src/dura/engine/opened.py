@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,14 @@ from dura.checks import optional_clock, optional_text, path, permissions, text, 
 from dura.clock import Clock
 from dura.current import CurrentClaim, current_claim
 from dura.errors import InvalidValue, shown
+from dura.log import logger_of
 from dura.store.audit import Actor
 from dura.store.database import Database
 from dura.store.due import Lookout
 from dura.store.schema import prepare
 from dura.store.turns import take_turns
 
-logger = logging.getLogger("dura")
+logger = logger_of("dura")
 
 _SYNCHRONOUS: Final = ("FULL", "NORMAL")
 

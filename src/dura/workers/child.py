@@ -10,7 +10,6 @@ the service; the parent counts those and says what follows from them, so here th
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import pickle
 import signal
@@ -21,12 +20,13 @@ from types import FrameType
 from typing import Final
 
 from dura.health import Heartbeat
+from dura.log import logger_of
 from dura.workers.courtesy import CourteousWorker, Courtesy
 from dura.workers.pool import Signals, give_back, run_threads
 from dura.workers.share import Share
 from dura.workers.worker import Terms, Worker, default_worker_id
 
-logger = logging.getLogger("dura.workers")
+logger = logger_of("dura.workers")
 
 DRAIN: Final = "drain"
 END: Final = "end"

@@ -13,7 +13,6 @@ written to it.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
@@ -26,10 +25,11 @@ from dura.codec import encode
 from dura.current import CurrentClaim, holding
 from dura.engine import DurableEngine
 from dura.errors import WorkflowSuspended
+from dura.log import logger_of
 from dura.records import ClaimedTask
 from dura.store.settle import NO_LONGER_HELD, Settlement
 
-logger = logging.getLogger("dura.workers")
+logger = logger_of("dura.workers")
 
 Handler = Callable[[DurableEngine, ClaimedTask], Any]
 """What runs a task: given the engine and the claimed run, returns the task's result."""

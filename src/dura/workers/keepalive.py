@@ -7,7 +7,6 @@ the run over.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -17,10 +16,11 @@ from typing import Final
 from dura.checks import seconds
 from dura.engine import DurableEngine
 from dura.errors import StoreError
+from dura.log import logger_of
 from dura.records import ClaimedTask
 from dura.store.settle import NO_LONGER_HELD
 
-logger = logging.getLogger("dura.workers")
+logger = logger_of("dura.workers")
 
 _EXTENSIONS_A_LEASE: Final = 3
 """So that two may come late or fail before the lease runs out."""

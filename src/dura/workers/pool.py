@@ -11,7 +11,6 @@ that is killed outright leaves its runs to their leases.
 from __future__ import annotations
 
 import atexit
-import logging
 import signal
 import threading
 import time
@@ -25,11 +24,12 @@ from dura.checks import listed, names, seconds, whole
 from dura.engine import DurableEngine
 from dura.errors import InvalidValue, shown
 from dura.health import Heartbeat
+from dura.log import logger_of
 from dura.workers.executor import Handler
 from dura.workers.wakeup import Wakeup
 from dura.workers.worker import Terms, Worker, default_worker_id
 
-logger = logging.getLogger("dura.workers")
+logger = logger_of("dura.workers")
 
 SHUTDOWN_GRACE_SECONDS: Final = 10.0
 """How long a drain waits for runs in hand by default."""

@@ -15,7 +15,6 @@ The very first process starts alone: what keeps it from starting would keep all 
 from __future__ import annotations
 
 import atexit
-import logging
 import multiprocessing
 import os
 import signal
@@ -26,6 +25,7 @@ from multiprocessing.connection import wait
 from typing import Final
 
 from dura.errors import InvalidValue, PoolFailed
+from dura.log import logger_of
 from dura.workers.bell import Bell
 from dura.workers.child import BEAT, DRAIN, END, FAILED, READY
 from dura.workers.place import START_SECONDS, Place
@@ -33,7 +33,7 @@ from dura.workers.pool import Signals
 from dura.workers.share import deal
 from dura.workers.worker import Terms
 
-logger = logging.getLogger("dura.workers")
+logger = logger_of("dura.workers")
 
 _TRIES: Final = 5
 """Processes of one place that may in a row end before they are ready."""

@@ -8,7 +8,6 @@ as many as it needs. Nothing here ticks fast: a pool without work costs next to 
 
 from __future__ import annotations
 
-import logging
 import select
 import threading
 from collections.abc import Callable
@@ -17,11 +16,12 @@ from typing import Final, Self
 
 from dura.engine import DurableEngine
 from dura.errors import StoreError
+from dura.log import logger_of
 from dura.store.idle import IdleWorkers
 from dura.workers.bell import Bell
 from dura.workers.logwatch import LogWatch
 
-logger = logging.getLogger("dura.workers")
+logger = logger_of("dura.workers")
 
 _SOON: Final = 0.001
 _BREATH: Final = 0.025

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import threading
@@ -15,6 +14,7 @@ from dura.checks import function, functions, name, names, seconds
 from dura.engine import DurableEngine
 from dura.errors import EngineError, InvalidValue, StoreBusy, shown
 from dura.health import Heartbeat
+from dura.log import logger_of
 from dura.records import ClaimedTask
 from dura.store.claim import Claim
 from dura.store.idle import IdleWorkers
@@ -22,7 +22,7 @@ from dura.store.settle import Settlement
 from dura.workers.executor import Handler, carry_out, report_lost
 from dura.workers.wakeup import Wakeup
 
-logger = logging.getLogger("dura.workers")
+logger = logger_of("dura.workers")
 
 _SHORTEST_WAIT: Final = 0.001
 """Seconds; a due time that has just passed must not make an idle worker spin."""
