@@ -1,0 +1,319 @@
+"""Who meets whom: what is in the store before, and what each player does then. The seed's own chance varies it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from conftest import claim as claimed
+from conftest import started
+from dura import ClaimedTask
+from interleavings import calls, step_calls
+from interleavings.call import Call
+from interleavings.stage import Stage
+
+Scripts = list[list[Call]]
+"""What each player does, one call after the other."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A meeting."""
+
+    prepare: Callable[[Stage], Any]
+    """Makes what is in the store before, and returns what the calls need to know of it."""
+    scripts: Callable[[Stage, Any, Random], Scripts]
+    idle: bool = False
+    """Whether the engines have pools with idle workers."""
+
+
+GROUPS: Final[dict[str, Group]] = {}
+
+
+def _group(
+    name: str, prepare: Callable[[Stage], Any], *, idle: bool = False
+) -> Callable[[Callable[[Stage, Any, Random], Scripts]], None]:
+    def add(scripts: Callable[[Stage, Any, Random], Scripts]) -> None:
+        GROUPS[name] = Group(prepare, scripts, idle)
+
+    return add
+
+
+# --- what is in the store ------------------------------------------------------------------------------------------------
+
+
+def _held(stage: Stage) -> ClaimedTask:
+    """A run that is held."""
+    return started(stage.engines[0])
+
+
+def _expired(stage: Stage) -> ClaimedTask:
+    """A run whose lease has run out."""
+    task = started(stage.engines[0], lease=10)
+    stage.clock.advance(10)
+    return task
+
+
+def _about_to_expire(stage: Stage) -> ClaimedTask:
+    task = started(stage.engines[0], lease=10)
+    stage.clock.advance(9.5)
+    return task
+
+
+def _two_pending(stage: Stage) -> None:
+    for priority in (0, 5):
+        stage.engines[0].spawn_task(name="a", params=None, priority=priority)
+
+
+def _two_held(stage: Stage) -> list[ClaimedTask]:
+    """Two runs that are held, and one that is pending."""
+    tasks = [started(stage.engines[0]) for _ in range(2)]
+    stage.engines[0].spawn_task(name="a", params=None)
+    return tasks
+
+
+def _failed_long_ago(stage: Stage) -> str:
+    """A task that has failed long ago, and an event as old."""
+    engine = stage.engines[0]
+    engine.emit_event(event_name="old")
+    task = started(engine, idempotency_key="k")
+    engine.checkpoint(task_id=task.task_id, step_name="s", fn=lambda: 1)
+    engine.fail_run(run_id=task.run_id, reason={}, retryable=False)
+    stage.clock.advance(7200)
+    return task.task_id
+
+
+def _waits(stage: Stage) -> ClaimedTask:
+    """A run that sleeps on an event, with ten seconds to go, five of which have passed."""
+    engine, task = stage.engines[0], started(stage.engines[0])
+    engine.await_event(
+        run_id=task.run_id, task_id=task.task_id, step_name="s", event_name="e", timeout_secs=10
+    )
+    stage.clock.advance(5)
+    return task
+
+
+def _at_the_deadline(stage: Stage) -> ClaimedTask:
+    task = _waits(stage)
+    stage.clock.advance(5)
+    return task
+
+
+def _backed_off(stage: Stage) -> ClaimedTask:
+    """A task of which a step has waited for an event, and that was made to try again later."""
+    engine, task = stage.engines[0], _waits(stage)
+    stage.clock.advance(5)
+    again = claimed(engine)
+    engine.defer_run(run_id=again.run_id, claim_token=again.claim_token)
+    return task
+
+
+def _nothing(stage: Stage) -> None:
+    pass
+
+
+# --- who meets whom ------------------------------------------------------------------------------------------------------
+
+
+def _some(chance: Random, *scripts: list[Call]) -> Scripts:
+    """None, one or more of these."""
+    return [script for script in scripts if chance.random() < 0.4]
+
+
+@_group("emit against wait", _held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    timeout = chance.choice((None, 30, 0))
+    return [
+        [step_calls.wait(task, "s", "e", timeout)],
+        [calls.emit("e", 1)],
+        *_some(chance, [calls.claim("w2")], [calls.emit("e", 2)]),
+    ]
+
+
+@_group("emit against a deadline", _at_the_deadline)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [calls.emit("e", 1)],
+        [step_calls.claim_and_wait("w2", "s", "e", 10)],
+        *_some(chance, [calls.tick(stage, 0.001)], [calls.claim("w3")]),
+    ]
+
+
+@_group("claim against claim", _two_pending)
+def _(stage: Stage, _: None, chance: Random) -> Scripts:
+    lane = chance.choice(({}, {"max_priority": 0}))
+    return [
+        [calls.claim("w1")],
+        [calls.claim("w2", **lane)],
+        *_some(chance, [calls.claim("w3"), calls.claim("w4")]),
+    ]
+
+
+@_group("extend against reclaim", _expired)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [calls.extend(task)],
+        [calls.claim("w2")],
+        *_some(chance, [calls.complete(task)], [calls.claim("w3")]),
+    ]
+
+
+@_group("extend against a lease that runs out", _about_to_expire)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [calls.extend(task, chance.choice((0.1, 20)))],
+        [calls.tick(stage, 0.5)],
+        [calls.claim("w2")],
+        *_some(chance, [calls.give_back(task)]),
+    ]
+
+
+@_group("complete against cancel", _held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    first = chance.choice((calls.complete(task), calls.fail(task), calls.give_back(task)))
+    return [
+        [first],
+        [calls.cancel(task.task_id)],
+        *_some(chance, [calls.complete(task, 2, forged=1)], [calls.claim("w2")]),
+    ]
+
+
+@_group("requeue against cleanup", _failed_long_ago)
+def _(stage: Stage, task_id: str, chance: Random) -> Scripts:
+    return [
+        [calls.requeue(task_id, keep=chance.random() < 0.5)],
+        [calls.cleanup(1)],
+        *_some(chance, [step_calls.claim_and_wait("w2", "t", "old")], [calls.spawn("k")]),
+    ]
+
+
+@_group("step against cancel", _held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    how = chance.choice(("token", "context", "context", "nobody"))
+    return [
+        step_calls.checkpoints(stage, task, ["s1", "s2", "s3"][: chance.choice((1, 2, 3))], 1, how),
+        [calls.cancel(task.task_id)],
+        *_some(
+            chance,
+            [calls.requeue(task.task_id)],
+            step_calls.checkpoints(stage, task, ["s1", "s2"], 2, "token"),
+        ),
+    ]
+
+
+@_group("step against reclaim", _expired)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    how = chance.choice(("token", "context", "nobody"))
+    return [
+        step_calls.checkpoints(stage, task, ["s1", "s2"], 1, how),
+        [calls.claim("w2")],
+        *_some(chance, [calls.complete(task)], step_calls.checkpoints(stage, task, ["s1"], 2, "nobody")),
+    ]
+
+
+@_group("step against the same step", _held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    hows = [chance.choice(("token", "context", "nobody")) for _ in range(3)]
+    several = [
+        step_calls.checkpoints(stage, task, ["s1", "s2"], number, how) for number, how in enumerate(hows)
+    ]
+    return several[: chance.choice((2, 3))] + _some(chance, [step_calls.wait(task, "s2", "e")])
+
+
+@_group("spawn against spawn of one key", _failed_long_ago)
+def _(stage: Stage, task_id: str, chance: Random) -> Scripts:
+    key = chance.choice(("k", "k2"))
+    return [
+        [calls.spawn(key), calls.spawn()],
+        [calls.spawn(key, name="b")],
+        *_some(chance, [calls.claim("w1")], [calls.cleanup(1)]),
+    ]
+
+
+@_group("update against update", _nothing)
+def _(stage: Stage, _: None, chance: Random) -> Scripts:
+    def script() -> list[Call]:
+        return [
+            calls.update(stage, "x", nested=chance.random() < 0.3, fails=chance.random() < 0.2)
+            for _ in range(chance.choice((1, 2)))
+        ]
+
+    return [script(), script(), *_some(chance, script(), [calls.spawn()])]
+
+
+@_group("wake against emit", _backed_off)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [calls.wake(task.task_id)],
+        [calls.emit("e", 1)],
+        *_some(chance, [step_calls.claim_and_wait("w2", "s", "e", 10)], [calls.wake(task.task_id)]),
+    ]
+
+
+@_group("wake and cancel against emit", _waits)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [calls.wake(task.task_id)],
+        [calls.emit("e", 1)],
+        *_some(chance, [calls.cancel(task.task_id)], [step_calls.claim_and_wait("w2", "s", "e", 10)]),
+    ]
+
+
+@_group("turn against turn", _two_held)
+def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
+    left, right = (chance.choice((1, 1, "fails")) for _ in range(2))
+    return [
+        [calls.turn(tasks[0], left, "w1")],
+        [calls.turn(tasks[1], right, "w2")],
+        *_some(chance, [calls.cancel(tasks[0].task_id)], [calls.claim("w3")]),
+    ]
+
+
+@_group("idle workers against spawn", _nothing, idle=True)
+def _(stage: Stage, _: None, chance: Random) -> Scripts:
+    return [
+        [calls.idle_worker(stage, "w1")],
+        [calls.spawn() for _ in range(chance.choice((1, 2)))],
+        *_some(chance, [calls.idle_worker(stage, "w2")], [calls.spawn()]),
+    ]
+
+
+@_group("idle worker against emit", _waits, idle=True)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [calls.idle_worker(stage, "w1")],
+        [calls.emit("e")],
+        *_some(chance, [calls.idle_worker(stage, "w2")], [calls.cancel(task.task_id)]),
+    ]
+
+
+@_group("wait, emit, cancel and claim", _held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [step_calls.wait(task, "s", "e", chance.choice((None, 0, 10)))],
+        [calls.emit("e", 1)],
+        [calls.cancel(task.task_id), *([calls.requeue(task.task_id)] if chance.random() < 0.5 else [])],
+        [step_calls.claim_and_wait("w2", "s", "e")],
+    ]
+
+
+@_group("complete, extend, cancel and reclaim", _expired)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [chance.choice((calls.complete(task), calls.fail(task)))],
+        [calls.extend(task)],
+        [calls.cancel(task.task_id)],
+        [calls.claim("w2"), calls.claim("w3")],
+    ]
+
+
+@_group("turns, cancel and spawn with idle workers", _two_held, idle=True)
+def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
+    return [
+        [calls.turn(tasks[0], chance.choice((1, "fails")), "w1")],
+        [calls.cancel(tasks[0].task_id), calls.requeue(tasks[0].task_id)],
+        [calls.idle_worker(stage, "w3")],
+        [chance.choice((calls.spawn(), calls.give_back(tasks[1])))],
+    ]
