@@ -11,7 +11,7 @@ from dura.errors import ActionRefused
 from dura.store.connections import Transaction
 
 _SHOWN = 200
-"""Characters of a value that a refusal shows."""
+"""Characters of a value that a refusal carries."""
 
 
 def get(connection: sqlite3.Connection, namespace: str, key: str) -> str | None:
@@ -64,12 +64,14 @@ def seen(tx: Transaction, namespace: str, key: str, seen_at: datetime | None, ac
     ).fetchone()
     if seen_at is not None and row is None:
         raise ActionRefused(
-            f"cannot {action} {namespace}/{key}: the key has been deleted since. Look again.", present="deleted"
+            f"cannot {action} {namespace}/{key}: the key has been deleted since. Look again.",
+            present="deleted",
         )
     if seen_at is not None and moment_or_never(row[1]) != seen_at:
+        # The message may be logged and shown: the value, which may be a secret, is for who asks for it.
         present = row[0] if len(row[0]) <= _SHOWN else row[0][:_SHOWN] + "…"
         raise ActionRefused(
-            f"cannot {action} {namespace}/{key}: it was written at {row[1]} and is {present}. Look again.",
+            f"cannot {action} {namespace}/{key}: it was written again since, at {row[1]}. Look again.",
             present=present,
         )
     return None if row is None else row[0]
