@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt format lint type imports compat images soak bench bench-quick clean
+.PHONY: help demo test check fmt format lint type imports compat images keys soak bench bench-quick clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ soak: $(STAMP) ## Search for faults for long: random calls against a model, kill
 
 compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 	$(BIN)/python tests/compat/run.py
+
+keys: $(STAMP) ## Write the monitor's table of keys in docs/monitor.md anew
+	$(BIN)/python docs/keys.py
 
 images: $(STAMP) ## Take the monitor's pictures in docs/images anew
 	$(BIN)/python docs/images/make.py

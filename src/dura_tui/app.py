@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from threading import Thread
 from typing import ClassVar, Final
 
+from rich.color import ColorSystem
+from rich.console import COLOR_SYSTEMS, RenderableType
+from rich.terminal_theme import TerminalTheme
 from textual import on
+from textual._compositor import CompositorUpdate
 from textual._path import CSSPathType
 from textual.app import App, SystemCommand
+from textual.events import Resize
 from textual.screen import Screen
 
 from dura.clock import Clock, system_clock
 from dura.monitor import Monitor
 from dura.records import Snapshot, Want
+from dura_tui import clipboard
 from dura_tui.actions import Operator
+from dura_tui.alerts import Alarms
 from dura_tui.bulk import BulkOrder, carry_out_all
-from dura_tui.cli import DEFAULT_REFRESH
+from dura_tui.config import Settings
 from dura_tui.feed import Feed, Source
 from dura_tui.keys import KEYS
 from dura_tui.messages import ActionDone, BulkProgress, CopyAsked, NothingChanged, ReadFailed, SnapshotArrived
 from dura_tui.orders import Order, Outcome
+from dura_tui.painting import Picture, Written
 from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.main import MainScreen
 from dura_tui.screens.many import ProgressDialog
-from dura_tui.theme import DARK, DARK_PALETTE, LIGHT, LIGHT_PALETTE
+from dura_tui.theme import OURS, Colourless, after, palette_of
 from dura_tui.widgets.bars import Freshness
 
 Breakpoints = list[tuple[int, str]] | None
 
 _TICK_SECONDS: Final = 1.0
-_MOST_COPIED: Final = 74_000
-"""Terminals drop longer clipboard sequences, some of them silently."""
+_SLOW_TICK_SECONDS: Final = 5.0
 
 
 class DuraApp(App[None]):
@@ -48,8 +54,9 @@ class DuraApp(App[None]):
         path: str,
         *,
         read_only: bool = False,
-        refresh: float = DEFAULT_REFRESH,
+        refresh: float | None = None,
         demo: bool = False,
+        settings: Settings | None = None,
         clock: Clock | None = None,
         open_source: Callable[[], Source] | None = None,
     ) -> None:
@@ -58,14 +65,19 @@ class DuraApp(App[None]):
         Args:
             path: The store file.
             read_only: Whether actions are refused.
-            refresh: Seconds between looks at the store.
+            refresh: Seconds between looks at the store; by default what the settings say.
             demo: Whether the store is the demo's, which the title says.
+            settings: How it behaves for this person; the defaults if not given.
             clock: The engine's clock; the machine's by default.
             open_source: Opens what is read; a `Monitor` on the path by default.
         """
         super().__init__()
         self.title = "dura"
         self.path = path
+        self.settings = settings or Settings()
+        self.keymap = self.settings.keymap
+        self.set_keymap(self.keymap.as_textual())
+        self.alarms = Alarms(self.settings.alerts)
         self.demo = demo
         self.now: Clock = clock or system_clock
         self.operator = Operator(path, read_only=read_only, clock=clock)
@@ -75,21 +87,23 @@ class DuraApp(App[None]):
         """Why the last look failed; None when it did not."""
         self.paused = False
         self._looked_at: datetime | None = None
-        self._refresh_seconds = refresh
+        self._refresh_seconds = refresh or self.settings.seconds
         self._feed = Feed(
             open_source or (lambda: Monitor(path, clock=clock)),
             self.post_message,
-            refresh=refresh,
+            refresh=self._refresh_seconds,
             clock=self.now,
         )
         self.main = MainScreen()
         """The screen below whatever dialog is open."""
-        self.ansi_theme_dark = DARK_PALETTE
-        self.ansi_theme_light = LIGHT_PALETTE
-        for theme in (DARK, LIGHT):
+        self._picture = Picture()
+        if self.no_color:
+            self._filters = [Colourless()]
+        if self.settings.slow:
+            self.animation_level = "none"
+        for theme, _ in OURS.values():
             self.register_theme(theme)
-        if "TEXTUAL_THEME" not in os.environ or self.no_color:
-            self.theme = DARK.name
+        self.theme = self.settings.theme
 
     def get_default_screen(self) -> Screen[None]:
         """The one main screen."""
@@ -99,12 +113,12 @@ class DuraApp(App[None]):
         """Start reading and ticking; the main screen calls it once its views are there."""
         self._feed.want(self._want())
         self._feed.start()
-        self.set_interval(_TICK_SECONDS, self.tick)
+        self.set_interval(_SLOW_TICK_SECONDS if self.settings.slow else _TICK_SECONDS, self.tick)
         self.app_resume_signal.subscribe(self.main, self._resumed)
 
     def _resumed(self, _: App[object]) -> None:
         # The terminal was the shell's meanwhile: nothing of what was drawn is there any more.
-        self.refresh(layout=True)
+        self.draw_anew()
 
     def on_unmount(self) -> None:
         """Stop reading."""
@@ -161,6 +175,8 @@ class DuraApp(App[None]):
             return
         now = self.now()
         self.snapshot, self.trouble, self._looked_at = message.snapshot, None, now
+        if self.alarms.look(message.snapshot) and self.settings.bell:
+            self.bell()
         if message.want != self._want():
             self.main.draw_lines(now)
             self.want_changed()
@@ -223,20 +239,59 @@ class DuraApp(App[None]):
         self.main.report(message.outcome)
         self.read_now()
 
+    # --- drawing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def ansi_theme(self) -> TerminalTheme:
+        """What the sixteen names of colours mean in the present theme."""
+        return palette_of(self.current_theme)
+
+    def next_theme(self) -> None:
+        """Go on to the next of our themes."""
+        self.theme = after(self.theme)
+
+    def draw_anew(self) -> None:
+        """Write every cell again, whatever the terminal shows."""
+        self._picture.forget()
+        self.refresh(layout=True)
+
+    def on_resize(self, event: Resize) -> None:  # noqa: ARG002
+        """A terminal of another size may have moved what it shows."""
+        self._picture.forget()
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        written = self.is_running and not (self._batch_count or self.is_headless or self.is_inline)
+        if written and isinstance(renderable, CompositorUpdate):
+            colours = COLOR_SYSTEMS.get(self.console.color_system or "", ColorSystem.TRUECOLOR)
+            text = self._picture.changes(renderable, self.size, colours)
+            renderable = Written(text) if text else None
+        super()._display(screen, renderable)
+
+    # --- copying -----------------------------------------------------------------------------------------------------
+
     def on_copy_asked(self, message: CopyAsked) -> None:
-        """Send a text to the terminal's clipboard; whether the terminal takes it cannot be known."""
-        if len(message.text) > _MOST_COPIED:
-            self.notify(
-                f"too large to copy: {len(message.text):,} characters", severity="warning", markup=False
-            )
+        """Send a text to the terminal's clipboard, or into a file; whether the terminal takes it cannot be known."""
+        if self.settings.clipboard == "terminal" and clipboard.fits(message.text):
+            self.copy_to_clipboard(message.text)
+            self.notify(f"sent to the terminal's clipboard: {message.what}", markup=False, timeout=3)
             return
-        self.copy_to_clipboard(message.text)
-        self.notify(f"sent to the terminal's clipboard: {message.what}", markup=False, timeout=3)
+        try:
+            told = f"written to {clipboard.keep(message.text)}: {message.what}"
+        except OSError as error:
+            self.notify(f"cannot be copied: {error}", severity="warning", markup=False)
+            return
+        self.notify(told, markup=False, timeout=8)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Have the terminal take a text into its clipboard; also what a copy inside an input does."""
+        self._clipboard = text
+        if self._driver is not None and clipboard.fits(text):
+            self._driver.write(clipboard.sequence(text))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """Every key by name, and the theme."""
         for key in KEYS:
-            yield SystemCommand(key.name, f"{key.shown}  {key.help}", self._runner(key.action))
+            yield SystemCommand(key.name, f"{self.keymap.shown(key)}  {key.help}", self._runner(key.action))
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
 
     def _runner(self, action: str) -> Callable[[], None]:

@@ -1,7 +1,8 @@
-"""The command `dura-tui`: its arguments, and which of its three forms runs: the monitor, one look, or the demo.
+"""The command `dura-tui`: its arguments, and which of its forms runs: the monitor, one look, one task, or the demo.
 
-Exit codes: 0 for a good end, 1 for a file that cannot be read or output that cannot be written, 2 for wrong arguments,
-129 for a terminal that hung up, 130 for an interrupt before there was anything to show.
+Exit codes: 0 for a good end, 1 for a file that cannot be read or output that cannot be written, 2 for wrong arguments or
+settings, 129 for a terminal that hung up, 130 for an interrupt before there was anything to show. What `--watch` adds is
+in `watch`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Final, TextIO
 
 from dura.errors import StoreBusy, StoreError
 from dura.monitor import Monitor
+from dura_tui import config
+from dura_tui.alerts import Alert, parse_alert
 from dura_tui.format import printable
 
-_LEAST_REFRESH: Final = 0.1
-_MOST_REFRESH: Final = 3600.0
-DEFAULT_REFRESH: Final = 1.0
+_WRONG: Final = 2
 _INTERRUPTED: Final = 130
 
 
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
+        if options.print_config:
+            return _print_config()
         if options.demo:
             return _demo(options)
         if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
@@ -44,6 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _monitor(options.path, options)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except config.WrongSettings as error:
+        for line in str(error).splitlines():
+            print(f"dura-tui: {printable(line)}", file=sys.stderr)
+        print("dura-tui: nothing was started; --config /dev/null does without settings", file=sys.stderr)
+        return _WRONG
     except StoreError as error:
         print(f"dura-tui: {printable(str(error))}", file=sys.stderr)
         return 1
@@ -77,10 +86,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--refresh",
         type=_seconds,
-        default=DEFAULT_REFRESH,
         metavar="SECONDS",
-        help=f"seconds between two looks at the file (default {DEFAULT_REFRESH:g})",
+        help=f"seconds between two looks at the file (default {config.DEFAULT_REFRESH:g})",
     )
+    parser.add_argument(
+        "--slow",
+        action="store_true",
+        help=f"for bad lines: a tick of {config.SLOW_REFRESH:g} s, no mouse, no animation",
+    )
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    parser.add_argument("--theme", choices=config.THEMES, help="the colours to begin with")
+    parser.add_argument(
+        "--alert",
+        type=_alert,
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="show and ring when 'oldest-due>5m', 'failures-per-minute>3' or 'wal-size>64MB'; repeatable",
+    )
+    parser.add_argument("--config", metavar="FILE", help=f"settings (default {config.default_path()})")
+    parser.add_argument("--print-config", action="store_true", help="print the default settings and exit")
     parser.add_argument(
         "--once",
         action="store_true",
@@ -101,7 +126,7 @@ class _Parser(argparse.ArgumentParser):
         options = super().parse_args(args, namespace)
         if options.demo and options.path is not None:
             self.error("--demo makes its own file: leave out the path")
-        if not options.demo and options.path is None:
+        if not (options.demo or options.print_config) and options.path is None:
             self.error("which store? Give the path of its file, or --demo")
         return options
 
@@ -111,11 +136,43 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not _LEAST_REFRESH <= seconds <= _MOST_REFRESH:
+    if not config.LEAST_REFRESH <= seconds <= config.MOST_REFRESH:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no number of seconds from {_LEAST_REFRESH:g} to {_MOST_REFRESH:g}"
+            f"{text!r} is no number of seconds from {config.LEAST_REFRESH:g} to {config.MOST_REFRESH:g}"
         )
     return seconds
+
+
+def _alert(text: str) -> Alert:
+    try:
+        return parse_alert(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _settings(options: argparse.Namespace) -> config.Settings:
+    """The settings of the file, and what the command line says over them.
+
+    Raises:
+        WrongSettings: The file cannot be used.
+    """
+    settings = config.load(options.config)
+    slow = settings.slow or options.slow
+    return replace(
+        settings,
+        slow=slow,
+        mouse=settings.mouse and not (options.no_mouse or slow),
+        refresh=options.refresh or settings.refresh,
+        theme=options.theme or settings.theme,
+        alerts=(*settings.alerts, *options.alert),
+    )
+
+
+def _print_config() -> int:
+    from dura_tui.config_text import default_text
+
+    print(default_text(), end="", flush=True)
+    return 0
 
 
 def _check_readable(path: str) -> None:
@@ -175,10 +232,11 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
         # Textual draws there; the operator would sit before an empty screen whose keys act.
         print("dura-tui: the monitor draws on standard error: start it without redirecting that")
         return 2
+    settings = _settings(options)
     from dura_tui.app import DuraApp
     from dura_tui.terminal import HangUp
 
-    app = DuraApp(path, read_only=options.read_only, refresh=options.refresh, demo=options.demo)
+    app = DuraApp(path, read_only=options.read_only, demo=options.demo, settings=settings)
 
     def hung_up() -> None:
         app.stop_feed()
@@ -188,6 +246,6 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
     terminal.watch()
     # A terminal left in raw mode is what an operator would get if SIGTERM just ended the process.
     signal.signal(signal.SIGTERM, lambda *_: app.exit())
-    app.run()
+    app.run(mouse=settings.mouse)
     terminal.stop()
     return app.return_code or 0

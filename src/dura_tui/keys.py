@@ -1,13 +1,16 @@
-"""Every key of the monitor, once: the bindings, the help page and the command palette are made from this table."""
+"""Every key of the monitor, once: bindings, help, palette, settings and docs/monitor.md are made from this table.
+
+A key has a name (`next-page`), by which the settings give it other keys. Nothing here loads Textual.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from textual.binding import Binding
-
 from dura_tui.actions import ACTIONS
+from dura_tui.key_names import displayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,11 @@ class Key:
     help: str
     group: str
 
+    @property
+    def id(self) -> str:
+        """Its name in the settings: the palette's, in lower case with hyphens, for example `next-page`."""
+        return self.name.lower().replace(" ", "-")
+
 
 KEYS: Final[tuple[Key, ...]] = (
     *(
@@ -79,22 +87,99 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("y", "y", "copy", "Copy", "Copy the id or value to this terminal's clipboard", "Lists"),
     Key("escape,backspace", "esc", "back", "Back", "Back, or clear the filter", "Moving"),
     Key("p", "p", "pause", "Pause", "Pause: the tables stand still, the header counts", "Screen"),
-    Key("r", "r", "refresh", "Refresh", "Read the store now", "Screen"),
+    Key("r", "r", "refresh", "Refresh", "Read the store now, and draw the whole screen again", "Screen"),
+    Key("exclamation_mark", "!", "quiet", "Quiet", "Quiet the alerts that are up: no more bold, until they rise again", "Screen"),
+    Key(
+        "T", "T", "theme", "Next theme", "The next theme: dark, light, and two for the colour-blind", "Screen"
+    ),
     Key("question_mark", "?", "help", "Help", "This help", "Screen"),
     Key("q", "q", "quit", "Quit", "Quit", "Screen"),
 )
 
-MOVING: Final = (
-    ("j k ↓ ↑", "Down, up"),
-    ("g G", "First row, last row"),
-    ("^d ^u", "A page down, up; also PgDn, PgUp"),
+MOVING: Final[tuple[Key, ...]] = (
+    Key("j", "j", "", "Down", "Down; also ↓", "Moving"),
+    Key("k", "k", "", "Up", "Up; also ↑", "Moving"),
+    Key("g", "g", "", "First", "First row; also Home", "Moving"),
+    Key("G", "G", "", "Last", "Last row; also End", "Moving"),
+    Key("ctrl+d,ctrl+f", "^d", "", "Page down", "A page down; also ^f, PgDn", "Moving"),
+    Key("ctrl+u,ctrl+b", "^u", "", "Page up", "A page up; also ^b, PgUp", "Moving"),
+)
+"""Keys that the tables and texts bind themselves, by these names."""
+
+FIXED: Final = (
     ("enter", "Open what is under the cursor"),
     ("tab", "To the other table"),
     ("^p", "Command palette: every view and action by name"),
 )
-"""Keys that the tables themselves, or Textual, give."""
+"""Keys that stay as they are."""
+
+RESERVED: Final = frozenset(
+    (
+        "enter", "tab", "shift+tab", "up", "down", "left", "right", "home", "end", "pageup", "pagedown",
+        "ctrl+c", "ctrl+p", "ctrl+q", "ctrl+z",
+    )
+)  # fmt: skip
+"""Keys that cannot be given to anything: tables, dialogs or Textual need them."""
 
 
-def bindings() -> list[Binding]:
-    """The main screen's bindings."""
-    return [Binding(key.keys, key.action, key.help, show=False) for key in KEYS]
+GROUPS: Final = ("Views", "Actions", "Lists", "Moving", "Screen")
+"""What keys are about, in the order in which they are listed."""
+
+
+def grouped() -> list[tuple[str, list[Key]]]:
+    """All keys that can be changed, by group."""
+    return [(group, [key for key in (*KEYS, *MOVING) if key.group == group]) for group in GROUPS]
+
+
+class Keymap:
+    """The keys as they are now: those of this table, unless the settings give other ones."""
+
+    def __init__(self, changed: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Take what the settings change.
+
+        Args:
+            changed: Keys by name, each as Textual names it; what is not mentioned keeps the keys of this table.
+        """
+        self._changed = {name: tuple(keys) for name, keys in (changed or {}).items()}
+        self._by_action = {key.action: key for key in KEYS}
+
+    def keys(self, key: Key) -> tuple[str, ...]:
+        """The keys that do it, as Textual names them."""
+        return self._changed.get(key.id, tuple(key.keys.split(",")))
+
+    def shown(self, key: Key) -> str:
+        """As footer, help and palette show it: the first of its keys."""
+        return displayed(self._changed[key.id][0]) if key.id in self._changed else key.shown
+
+    def help(self, key: Key) -> str:
+        """What it does; what this table says of more keys holds no longer once they were changed."""
+        return key.help.partition("; also")[0] if key.id in self._changed else key.help
+
+    def for_action(self, action: str) -> str | None:
+        """The key of a main screen's action, as it is shown; None for one that has no key."""
+        key = self._by_action.get(action.removeprefix("screen."))
+        return self.shown(key) if key is not None else None
+
+    def for_view(self, view: ViewKey) -> str:
+        """The key of a view, as the tabs show it."""
+        return self.for_action(f"view('{view.name}')") or view.key
+
+    def by_name(self) -> dict[str, str]:
+        """Every key's name and what is shown for it: for texts that speak of keys."""
+        return {key.id: self.shown(key) for key in (*KEYS, *MOVING)}
+
+    def as_textual(self) -> dict[str, str]:
+        """What Textual's keymap wants: the keys that differ, by the names of their bindings."""
+        return {name: ",".join(keys) for name, keys in self._changed.items()}
+
+    def conflicts(self) -> Iterator[tuple[str, Key, Key]]:
+        """Each key that would do two things, with both."""
+        taken: dict[str, Key] = {}
+        for key in (*KEYS, *MOVING):
+            for name in self.keys(key):
+                if name in taken:
+                    yield name, taken[name], key
+                taken.setdefault(name, key)
+
+
+DEFAULT_KEYMAP: Final = Keymap()

@@ -14,10 +14,19 @@ _MOST_COLUMNS_EACH: Final = 3
 
 def rate(throughput: Throughput) -> str:
     """Completed tasks a minute over the last five minutes, for example `42/min` or `0.4/min`."""
-    buckets = throughput.completed[-max(ceil(_RATE_WINDOW_SECONDS / throughput.bucket_seconds), 1) :]
-    known = [value for value in buckets if value is not None]
-    value = sum(known) * 60 / (len(known) * throughput.bucket_seconds) if known else 0.0
+    value = _per_minute(throughput.completed, throughput.bucket_seconds)
     return f"{value:,.0f}/min" if value >= 10 or not value else f"{value:.1f}/min"
+
+
+def failures_per_minute(throughput: Throughput) -> float:
+    """Tasks that failed, a minute, over the last five minutes."""
+    return _per_minute(throughput.failed, throughput.bucket_seconds)
+
+
+def _per_minute(counts: Sequence[int | None], bucket_seconds: float) -> float:
+    buckets = counts[-max(ceil(_RATE_WINDOW_SECONDS / bucket_seconds), 1) :]
+    known = [value for value in buckets if value is not None]
+    return sum(known) * 60 / (len(known) * bucket_seconds) if known else 0.0
 
 
 def failures(throughput: Throughput) -> tuple[int, str]:

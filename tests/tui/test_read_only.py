@@ -58,6 +58,8 @@ KEYS_PRESSED = (
         "p",
         "p",
         "r",
+        "exclamation_mark",
+        "T",
         "slash",
         "escape",
         "question_mark",

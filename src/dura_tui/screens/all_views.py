@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dura.records import Snapshot
 from dura_tui import format as fmt
-from dura_tui.keys import VIEW_KEYS
+from dura_tui.keys import DEFAULT_KEYMAP, VIEW_KEYS, Keymap
 from dura_tui.screens.approvals import ApprovalsView
 from dura_tui.screens.audit import AuditView
 from dura_tui.screens.events import EventsView
@@ -41,7 +41,7 @@ def make_views() -> dict[str, View]:
     return {view.id or "": view for view in views}
 
 
-def tabs(snapshot: Snapshot | None) -> list[Tab]:
+def tabs(snapshot: Snapshot | None, keymap: Keymap = DEFAULT_KEYMAP) -> list[Tab]:
     """The strip of tabs; each count is that of the same look as the list behind it."""
     totals = snapshot.totals() if snapshot else {}
     counts = {
@@ -53,7 +53,14 @@ def tabs(snapshot: Snapshot | None) -> list[Tab]:
     if snapshot and snapshot.waiting is not None:
         counts["approvals"] = _count(snapshot.waiting) + "+" * snapshot.waiting_capped
     return [
-        Tab(view.name, view.key, view.label, view.short, counts.get(view.name, ""), view.name in _URGENT)
+        Tab(
+            view.name,
+            keymap.for_view(view),
+            view.label,
+            view.short,
+            counts.get(view.name, ""),
+            view.name in _URGENT,
+        )
         for view in VIEW_KEYS
     ]
 

@@ -12,6 +12,7 @@ from textual.events import Key
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from dura_tui.key_names import displayed
 from dura_tui.keys import VIEW_KEYS
 from dura_tui.screens.dialog import Dialog
 from dura_tui.widgets.bars import Tab
@@ -55,7 +56,7 @@ class ViewDialog(Dialog[str]):
     def on_key(self, event: Key) -> None:
         """A view's own key chooses it here too."""
         for tab in self._tabs:
-            if event.character == tab.key:
+            if tab.key in (event.character, displayed(event.key)):
                 event.stop()
                 self.dismiss(tab.name)
 

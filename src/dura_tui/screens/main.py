@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -11,16 +10,15 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from dura.records import Snapshot, Want
 from dura.states import LIVE
-from dura_tui import format as fmt
 from dura_tui.actions import ACTIONS
 from dura_tui.bulk import BulkOrder
-from dura_tui.keys import VIEWS, bindings
+from dura_tui.keys import KEYS, VIEWS
 from dura_tui.messages import CopyAsked
 from dura_tui.orders import Order, Outcome, Target
 from dura_tui.screens.all_views import make_views, tabs
@@ -31,7 +29,7 @@ from dura_tui.screens.many import ManyDialog, ProgressDialog
 from dura_tui.screens.reading import ReadingDialog, help_lines
 from dura_tui.screens.tasks import TasksView
 from dura_tui.screens.view import Hint, View
-from dura_tui.widgets.bars import Freshness, Line, key_line, tab_line, title_line
+from dura_tui.widgets.bars import Freshness, Line, key_line, tab_line, title_line, trouble_text
 from dura_tui.widgets.live_table import LiveTable
 
 if TYPE_CHECKING:
@@ -40,14 +38,13 @@ if TYPE_CHECKING:
 _OUTCOME_SECONDS = 12.0
 """How long the outcome of an action stays in the line above the keys."""
 
-_TROUBLE_LINES = 2
-"""How many lines a reason may take; the next one says how old the picture is."""
-
 
 class MainScreen(Screen[None]):
     """One view at a time, and what is true in all of them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(key.keys, key.action, key.help, show=False, id=key.id) for key in KEYS
+    ]
 
     def __init__(self) -> None:
         """Begin with the overview."""
@@ -91,7 +88,8 @@ class MainScreen(Screen[None]):
 
     def want(self) -> Want:
         """What the view needs."""
-        return replace(self.view.want(), waiting=True)
+        want = replace(self.view.want(), waiting=True)
+        return replace(want, throughput=True) if self.dura.alarms.needs_throughput else want
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Hand the view a snapshot that answers its want."""
@@ -113,8 +111,11 @@ class MainScreen(Screen[None]):
             badges.insert(0, (" DEMO ", "reverse"))
         if snapshot and snapshot.truncated:
             badges.append(("partial", "yellow"))
-        self._title.put(title_line(width, self.dura.path, badges, freshness, now))
-        self._tabs.put(tab_line(width, tabs(snapshot), self._origin))
+        if alarms := self.dura.alarms.badge:
+            badges.append((alarms, "bold reverse red" if self.dura.alarms.loud else "red"))
+        clock = not self.dura.settings.slow
+        self._title.put(title_line(width, self.dura.path, badges, freshness, now, seconds=clock))
+        self._tabs.put(tab_line(width, tabs(snapshot, self.dura.keymap), self._origin))
         self._draw_trouble(freshness, now)
         self._status.put(self._status_text(now))
         self._keys.put(key_line(width, self._hints()))
@@ -126,15 +127,7 @@ class MainScreen(Screen[None]):
             return
         # The title has the path in full; here it would leave no room for the reason.
         reason = reason.replace(os.path.abspath(self.dura.path), os.path.basename(self.dura.path))
-        width = max(self.size.width - 4, 10)
-        lines = textwrap.wrap(reason, width, max_lines=_TROUBLE_LINES, placeholder=" …") or [""]
-        text = Text()
-        text.append("✗ " + "\n  ".join(lines), "bold red")
-        seen = (
-            f"What is shown was read {fmt.ago(freshness.taken_at, now)} ago. " if freshness.taken_at else ""
-        )
-        text.append(f"\n  {seen}Trying again.", "red")
-        self._trouble.update(text)
+        self._trouble.update(trouble_text(self.size.width, reason, freshness, now))
 
     def _status_text(self, now: datetime) -> Text:
         text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
@@ -146,6 +139,10 @@ class MainScreen(Screen[None]):
                 )
                 return text
             self._outcome = None
+        if self.dura.alarms.loud:
+            quiet = self.dura.keymap.for_action("quiet")
+            text.append(f"{'; '.join(self.dura.alarms.lines)}   {quiet} quiets", "bold red")
+            return text
         if isinstance(self.focused, LiveTable) and self.focused.ghost is not None:
             text.append("has left the list  ", "bold yellow")
         text.append(self.view.describe(), "bright_black")
@@ -166,7 +163,11 @@ class MainScreen(Screen[None]):
             ("p", "go on" if self.dura.paused else "pause", "screen.pause"),
             ("q", "quit", "screen.quit"),
         ]
-        return [*hints, ("?", "help", "screen.help")]
+        keymap = self.dura.keymap
+        return [
+            (keymap.for_action(action) or key, label, action)
+            for key, label, action in (*hints, ("?", "help", "screen.help"))
+        ]
 
     # --- moving ------------------------------------------------------------------------------------------------------
 
@@ -188,7 +189,7 @@ class MainScreen(Screen[None]):
             if name is not None:
                 self.action_view(name)
 
-        self.app.push_screen(ViewDialog(tabs(self.dura.snapshot), self._origin), go)
+        self.app.push_screen(ViewDialog(tabs(self.dura.snapshot, self.dura.keymap), self._origin), go)
 
     def action_neighbour(self, step: int) -> None:
         """The view beside this one."""
@@ -265,7 +266,7 @@ class MainScreen(Screen[None]):
 
     def action_help(self) -> None:
         """What the view shows, and all keys."""
-        self.app.push_screen(ReadingDialog("Help", help_lines(self.shown, self.view.ABOUT)))
+        self.app.push_screen(ReadingDialog("Help", help_lines(self.shown, self.view.ABOUT, self.dura.keymap)))
 
     def action_pause(self) -> None:
         """Freeze the tables, or go on."""
@@ -273,8 +274,20 @@ class MainScreen(Screen[None]):
         self.draw_lines(self.dura.now())
 
     def action_refresh(self) -> None:
-        """Read now."""
+        """Read now, and draw everything again, in case something else has written to the terminal."""
         self.dura.read_now()
+        self.dura.draw_anew()
+
+    def action_quiet(self) -> None:
+        """Quiet the alerts that are up."""
+        if not self.dura.alarms.quiet():
+            self.app.notify("no alert is loud", markup=False, timeout=3)
+        self.draw_lines(self.dura.now())
+
+    def action_theme(self) -> None:
+        """The next of our themes."""
+        self.dura.next_theme()
+        self.app.notify(f"theme {self.app.theme}", markup=False, timeout=2)
 
     def action_quit(self) -> None:
         """End the monitor."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import ClassVar
 
 from rich.text import Text
@@ -12,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
 from dura_tui import format as fmt
-from dura_tui.keys import KEYS, MOVING
+from dura_tui.keys import DEFAULT_KEYMAP, FIXED, Keymap, grouped
 from dura_tui.messages import CopyAsked
 from dura_tui.screens.dialog import Dialog
 from dura_tui.widgets import cells
@@ -95,22 +94,23 @@ class ReadingDialog(Dialog[None]):
             self.app.post_message(CopyAsked(self._source, self._title))
 
 
-def help_lines(view: str, about: tuple[str, ...]) -> list[Cell]:
+def help_lines(view: str, about: tuple[str, ...], keymap: Keymap = DEFAULT_KEYMAP) -> list[Cell]:
     """What a view shows, then all keys by group, and what the glyphs mean.
 
     Args:
         view: The view's name.
-        about: What there is to say of it.
+        about: What there is to say of it; `{filter}` stands for the key of that name.
+        keymap: The keys as they are now.
     """
     lines: list[Cell] = [
         cell(f"{view.capitalize()}", "bold cyan"),
-        *(cell(f"  {line}") for line in about),
+        *(cell(f"  {line.format_map(keymap.by_name())}") for line in about),
         cell(""),
     ]
-    for group, keys in groupby(sorted(KEYS, key=lambda key: _GROUPS.index(key.group)), lambda key: key.group):
-        lines += [cell(group, "bold cyan"), *(_key(key.shown, key.help) for key in keys)]
+    for group, keys in grouped():
+        lines += [cell(group, "bold cyan"), *(_key(keymap.shown(key), keymap.help(key)) for key in keys)]
         if group == "Moving":
-            lines += [_key(shown, help_text) for shown, help_text in MOVING]
+            lines += [_key(shown, help_text) for shown, help_text in FIXED]
         lines.append(cell(""))
     lines.append(cell("Signs", "bold cyan"))
     signs = [(glyph, cells.STYLES[name], str(name)) for name, glyph in cells.GLYPHS.items()]
@@ -127,9 +127,6 @@ def help_lines(view: str, about: tuple[str, ...]) -> list[Cell]:
         cell("Times are UTC.", "bright_black"),
     ]
     return lines
-
-
-_GROUPS = ("Views", "Actions", "Lists", "Moving", "Screen")
 
 
 def _key(shown: str, help_text: str) -> Cell:

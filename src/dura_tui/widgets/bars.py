@@ -5,6 +5,7 @@ Each is one line high, drawn from a few facts, and repainted only when its text 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,8 @@ from textual.widget import Widget
 from dura_tui import format as fmt
 
 _GAP: Final = 2
+_TROUBLE_LINES: Final = 2
+"""How many lines a reason may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +86,19 @@ class Line(Widget):
 
 
 def title_line(
-    width: int, path: str, badges: Sequence[tuple[str, str]], freshness: Freshness, now: datetime
+    width: int,
+    path: str,
+    badges: Sequence[tuple[str, str]],
+    freshness: Freshness,
+    now: datetime,
+    *,
+    seconds: bool = True,
 ) -> Text:
-    """Product, file, badges, freshness and time of day, as far as they fit."""
+    """Product, file, badges, freshness and time of day, as far as they fit; the time with its seconds, unless told."""
     right = [*badges, freshness.badge(now)]
     if width >= 60:
-        right.append((f"{now:%H:%M:%S}" + (" UTC" if width >= 76 else ""), "bright_black"))
+        time = f"{now:%H:%M:%S}" if seconds else f"{now:%H:%M}"
+        right.append((time + (" UTC" if width >= 76 else ""), "bright_black"))
     while len(right) > 1 and sum(cell_len(text) + _GAP for text, _ in right) > width - 12:
         right.pop(-1 if right[-1][1] == "bright_black" else 0)
     room = width - sum(cell_len(text) + _GAP for text, _ in right) - 1
@@ -102,6 +112,16 @@ def title_line(
     for badge, style in right:
         text.append(" " * _GAP)
         text.append(badge, style)
+    return text
+
+
+def trouble_text(width: int, reason: str, freshness: Freshness, now: datetime) -> Text:
+    """Why the store cannot be read, and below it how old the picture is."""
+    lines = textwrap.wrap(reason, max(width - 4, 10), max_lines=_TROUBLE_LINES, placeholder=" …") or [""]
+    text = Text()
+    text.append("✗ " + "\n  ".join(lines), "bold red")
+    seen = f"What is shown was read {fmt.ago(freshness.taken_at, now)} ago. " if freshness.taken_at else ""
+    text.append(f"\n  {seen}Trying again.", "red")
     return text
 
 

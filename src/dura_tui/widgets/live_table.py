@@ -75,12 +75,12 @@ class LiveTable(DataTable[Text], Generic[Record]):
     DEFAULT_CSS = "LiveTable { height: 1fr; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "cursor_down", show=False),
-        Binding("k", "cursor_up", show=False),
-        Binding("g", "scroll_top", show=False),
-        Binding("G", "scroll_bottom", show=False),
-        Binding("ctrl+d,ctrl+f", "page_down", show=False),
-        Binding("ctrl+u,ctrl+b", "page_up", show=False),
+        Binding("j", "cursor_down", show=False, id="down"),
+        Binding("k", "cursor_up", show=False, id="up"),
+        Binding("g", "scroll_top", show=False, id="first"),
+        Binding("G", "scroll_bottom", show=False, id="last"),
+        Binding("ctrl+d,ctrl+f", "page_down", show=False, id="page-down"),
+        Binding("ctrl+u,ctrl+b", "page_up", show=False, id="page-up"),
     ]
 
     def __init__(self, columns: Sequence[Column], *, empty: str, id: str | None = None) -> None:  # noqa: A002

@@ -119,12 +119,13 @@ class TextView(ScrollView, can_focus=True):
     """Lines of cells, wrapped and scrolled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "scroll_down", show=False),
-        Binding("k", "scroll_up", show=False),
-        Binding("g", "scroll_home", show=False),
-        Binding("G", "scroll_end", show=False),
-        Binding("ctrl+d,ctrl+f,space", "page_down", show=False),
-        Binding("ctrl+u,ctrl+b", "page_up", show=False),
+        Binding("j", "scroll_down", show=False, id="down"),
+        Binding("k", "scroll_up", show=False, id="up"),
+        Binding("g", "scroll_home", show=False, id="first"),
+        Binding("G", "scroll_end", show=False, id="last"),
+        Binding("ctrl+d,ctrl+f", "page_down", show=False, id="page-down"),
+        Binding("space", "page_down", show=False),
+        Binding("ctrl+u,ctrl+b", "page_up", show=False, id="page-up"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
