@@ -16,6 +16,7 @@ from typing import Any, Final
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.finding import Found, find_task
 from dura.cli.output import abandon_result, ask, complain, is_terminal, note, say, say_json
+from dura.cli.watching import watched
 from dura.cli.wording import of_limit, plural, printable, short_id, until
 from dura.engine import DurableEngine
 from dura.errors import InvalidRunState, TaskCancelledError, TaskNotFound
@@ -144,7 +145,7 @@ def wake(args: Namespace) -> Exit:
 def _act(args: Namespace, action: str, perform: Perform) -> Exit:
     outcomes: list[Outcome] = []
     try:
-        with opened(args) as engine, Monitor(args.path) as monitor:
+        with opened(args) as engine, watched(args) as monitor:
             targets = _targets(monitor, action, args.ids, outcomes)
             _confirm(args, action, list(targets.values()))
             for target, found in targets.items():

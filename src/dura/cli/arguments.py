@@ -96,6 +96,10 @@ def _limit(parser: argparse.ArgumentParser, what: str, default: int) -> None:
     )
 
 
+def _reveal(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reveal", action="store_true", help="show also what may be secret")
+
+
 def _lock_timeout(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--lock-timeout",
@@ -138,6 +142,7 @@ def _yes(parser: argparse.ArgumentParser) -> None:
 def status(parser: argparse.ArgumentParser) -> None:
     """Arguments of `dura status`."""
     _limit(parser, "rows a list", 5)
+    _reveal(parser)
 
 
 def tasks(parser: argparse.ArgumentParser) -> None:
@@ -166,6 +171,7 @@ def tasks(parser: argparse.ArgumentParser) -> None:
     )
     _limit(parser, "tasks", 50)
     parser.add_argument("--after", metavar="PAGE", type=_text, help="go on where the page before ended")
+    _reveal(parser)
 
 
 def task(parser: argparse.ArgumentParser) -> None:
@@ -183,17 +189,20 @@ def task(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="how many of the latest failures to print with their tracebacks (default 1)",
     )
+    _reveal(parser)
 
 
 def leases(parser: argparse.ArgumentParser) -> None:
     """Arguments of `dura leases` and `dura sleeping`."""
     _limit(parser, "runs", 50)
+    _reveal(parser)
 
 
 def events(parser: argparse.ArgumentParser) -> None:
     """Arguments of `dura events`."""
     parser.add_argument("--like", metavar="TEXT", type=_text, help="only events with this in their names")
     _limit(parser, "events of each kind", 50)
+    _reveal(parser)
 
 
 def state(parser: argparse.ArgumentParser) -> None:
@@ -203,11 +212,13 @@ def state(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("key", metavar="KEY", nargs="?", type=_text, help="print the value of this key")
     _limit(parser, "keys", 500)
+    _reveal(parser)
 
 
 def audit(parser: argparse.ArgumentParser) -> None:
     """Arguments of `dura audit`."""
     _limit(parser, "entries", 50)
+    _reveal(parser)
 
 
 def emit(parser: argparse.ArgumentParser) -> None:

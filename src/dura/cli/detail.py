@@ -13,8 +13,8 @@ from dura.cli.exits import CommandFailed, Exit
 from dura.cli.finding import find_task
 from dura.cli.output import say_json
 from dura.cli.page import FAINT, STATE_STYLES, Cell, Column, Page
-from dura.cli.reading import tell_shortened
 from dura.cli.task_tables import state_cell
+from dura.cli.watching import tell_hidden, tell_shortened, watched
 from dura.cli.wording import (
     NOTHING,
     ago,
@@ -33,17 +33,17 @@ from dura.cli.wording import (
     value_lines,
 )
 from dura.durations import duration
-from dura.monitor import Monitor
 from dura.records import AttemptRow, CheckpointRow, TaskDetail, Waiter, Want
 from dura.states import State
 
 
 def task(args: Namespace) -> Exit:
     """Show one task."""
-    with Monitor(args.path) as monitor:
+    with watched(args) as monitor:
         task_id = find_task(monitor, args.id).task.task_id
         snapshot = monitor.snapshot(Want(task_id=task_id))
-    tell_shortened(snapshot.truncated)
+    tell_shortened(snapshot)
+    tell_hidden(snapshot)
     if snapshot.task is None:
         raise CommandFailed(f"task {task_id} was removed from {args.path} while it was looked up")
     if args.json:

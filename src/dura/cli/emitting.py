@@ -14,9 +14,10 @@ from dura.cli.acting import opened
 from dura.cli.documents import decode_strictly, document
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.output import complain, say, say_json
+from dura.cli.watching import watched
 from dura.cli.wording import ago, number, plural, printable
-from dura.monitor import Monitor
 from dura.records import EventRow, Want
+from dura.redaction import MARK, holds_mark
 
 _LISTED: Final = 20
 """Woken tasks that are named one by one."""
@@ -57,7 +58,7 @@ def _tell(event_name: str, woken: tuple[str, ...]) -> None:
 
 
 def _when(args: Namespace) -> str:
-    with Monitor(args.path) as monitor:
+    with watched(args) as monitor:
         snapshot = monitor.snapshot(Want(events=100, events_like=args.event))
     earlier = next((event for event in snapshot.events if event.event_name == args.event), None)
     if not isinstance(earlier, EventRow):
@@ -75,7 +76,7 @@ def given_value(what: str, text: str | None, file: str | None) -> Any:
         file: What the second does; `-` is standard input.
 
     Raises:
-        CommandFailed: It is no JSON, or its file cannot be read.
+        CommandFailed: It is no JSON, it holds the mark of something hidden, or its file cannot be read.
     """
     where = f"--{what}"
     hint = f"""\nText needs quotes inside quotes: --{what} '"yes"'.""" if file is None else ""
@@ -85,9 +86,16 @@ def given_value(what: str, text: str | None, file: str | None) -> Any:
     if text is None:
         return None
     try:
-        return decode_strictly(text)
+        value = decode_strictly(text)
     except ValueError as error:
         raise CommandFailed(f"the {what} in {where} is no JSON: {error}{hint}", Exit.USAGE) from error
+    if holds_mark(value):
+        raise CommandFailed(
+            f"the {what} in {where} holds {MARK}, which stands for what was not shown: nothing was done.\n"
+            "Look with --reveal, and give the value itself.",
+            Exit.USAGE,
+        )
+    return value
 
 
 def _read(what: str, file: str, where: str) -> str:

@@ -10,7 +10,7 @@ from dura.cli.documents import document
 from dura.cli.exits import Exit
 from dura.cli.output import say_json
 from dura.cli.page import FAINT, Cell, Page
-from dura.cli.reading import look
+from dura.cli.watching import look
 from dura.cli.wording import ago, moment_text, number, plural, printable, size
 from dura.durations import duration
 from dura.records import Snapshot, Throughput, Want
@@ -25,7 +25,7 @@ def status(args: Namespace) -> Exit:
     """Show counts, what is due, who works, what ends soon, what is awaited, what failed."""
     limit = args.limit
     snapshot = look(
-        args.path,
+        args,
         Want(leases=limit, sleepers=limit, awaited=limit, failures=limit, workers=True, throughput=True),
     )
     if args.json:

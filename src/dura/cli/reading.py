@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +13,7 @@ from dura.cli.documents import document
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.output import is_terminal, note, say, say_json
 from dura.cli.page import Page
+from dura.cli.watching import look, tell_hidden, watched
 from dura.cli.wording import ago, plural, printable, value_lines
 from dura.monitor import Monitor
 from dura.records import Snapshot, StateRow, TaskPage, TaskQuery, Want
@@ -23,21 +23,6 @@ _PAGE: Final = 1_000
 
 _SEARCHED: Final = 1_000
 """Awaited events among whose names a part is looked for."""
-
-
-def look(path: str, want: Want) -> Snapshot:
-    """One consistent look at the store, with a note of what it had to leave out."""
-    with Monitor(path) as monitor:
-        snapshot = monitor.snapshot(want)
-    tell_shortened(snapshot.truncated)
-    return snapshot
-
-
-def tell_shortened(parts: Iterable[str]) -> None:
-    """Say which parts hold less than there is."""
-    names = ", ".join(parts)
-    if names:
-        note(f"note: reading took too long, so there is more than is shown of: {names}")
 
 
 def tasks(args: Namespace) -> Exit:
@@ -52,7 +37,7 @@ def tasks(args: Namespace) -> Exit:
         limit=min(args.limit, _PAGE),
         after=args.after,
     )
-    with Monitor(args.path) as monitor:
+    with watched(args) as monitor:
         snapshot, page = _pages(monitor, query, args.limit)
     if args.json:
         say_json(
@@ -65,6 +50,7 @@ def tasks(args: Namespace) -> Exit:
         )
     elif page.tasks:
         task_tables.tasks(Page(), page.tasks, snapshot.taken_at)
+    tell_hidden(snapshot)
     if page.truncated:
         note(
             "note: the search ended early; there may be more, or the order covers only the newest that match"
@@ -81,12 +67,15 @@ def _pages(monitor: Monitor, query: TaskQuery, limit: int) -> tuple[Snapshot, Ta
     snapshot = monitor.snapshot(Want(tasks=query))
     page = snapshot.tasks or TaskPage(query=query, tasks=(), next_page=None)
     found = list(page.tasks)
-    truncated = page.truncated
+    hidden, truncated = snapshot.hidden, page.truncated
     while page.next_page is not None and len(found) < limit:
         following = replace(query, limit=min(limit - len(found), _PAGE), after=page.next_page)
-        page = monitor.snapshot(Want(tasks=following)).tasks or page
+        further = monitor.snapshot(Want(tasks=following))
+        page = further.tasks or page
+        hidden |= further.hidden
         truncated |= page.truncated
         found += page.tasks
+    snapshot = replace(snapshot, hidden=hidden)
     return snapshot, TaskPage(query=query, tasks=tuple(found), next_page=page.next_page, truncated=truncated)
 
 
@@ -96,7 +85,7 @@ def _filtered(args: Namespace) -> bool:
 
 def leases(args: Namespace) -> Exit:
     """List running runs by the end of their leases."""
-    snapshot = look(args.path, Want(leases=args.limit))
+    snapshot = look(args, Want(leases=args.limit))
     if args.json:
         say_json(document(taken_at=snapshot.taken_at, leases=snapshot.leases, truncated=snapshot.truncated))
     elif snapshot.leases:
@@ -108,7 +97,7 @@ def leases(args: Namespace) -> Exit:
 
 def sleeping(args: Namespace) -> Exit:
     """List sleeping runs by their due time."""
-    snapshot = look(args.path, Want(sleepers=args.limit))
+    snapshot = look(args, Want(sleepers=args.limit))
     if args.json:
         say_json(
             document(taken_at=snapshot.taken_at, sleepers=snapshot.sleepers, truncated=snapshot.truncated)
@@ -124,7 +113,7 @@ def events(args: Namespace) -> Exit:
     """List awaited events with who waits, and emitted events."""
     part = (args.like or "").lower()
     searched = max(args.limit, _SEARCHED) if part else args.limit
-    snapshot = look(args.path, Want(awaited=searched, events=args.limit, events_like=args.like))
+    snapshot = look(args, Want(awaited=searched, events=args.limit, events_like=args.like))
     awaited = tuple(event for event in snapshot.awaited if part in event.event_name.lower())[: args.limit]
     emitted = snapshot.events
     if args.json:
@@ -153,7 +142,7 @@ def state(args: Namespace) -> Exit:
     """List namespaces, or the keys of one, or print one value."""
     if args.namespace is None:
         return _namespaces(args)
-    snapshot = look(args.path, Want(namespace=args.namespace, state_key=args.key, state_keys=args.limit))
+    snapshot = look(args, Want(namespace=args.namespace, state_key=args.key, state_keys=args.limit))
     if not snapshot.state:
         what = args.namespace if args.key is None else f"{args.namespace}/{args.key}"
         raise CommandFailed(f"{args.path} has no state {what!r}; `dura state` lists what there is")
@@ -169,7 +158,7 @@ def state(args: Namespace) -> Exit:
 
 
 def _namespaces(args: Namespace) -> Exit:
-    snapshot = look(args.path, Want(namespaces=True))
+    snapshot = look(args, Want(namespaces=True))
     if args.json:
         say_json(
             document(taken_at=snapshot.taken_at, namespaces=snapshot.namespaces, truncated=snapshot.truncated)
@@ -193,7 +182,7 @@ def _value(args: Namespace, snapshot: Snapshot, row: StateRow) -> None:
 
 def audit(args: Namespace) -> Exit:
     """List what operators did, the latest first."""
-    snapshot = look(args.path, Want(audit=args.limit))
+    snapshot = look(args, Want(audit=args.limit))
     if args.json:
         say_json(document(taken_at=snapshot.taken_at, audit=snapshot.audit, truncated=snapshot.truncated))
     elif snapshot.audit:

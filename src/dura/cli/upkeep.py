@@ -10,6 +10,7 @@ from dura.cli.documents import document
 from dura.cli.exits import Exit
 from dura.cli.output import note, say, say_json
 from dura.cli.progress import progress
+from dura.cli.watching import watched
 from dura.cli.wording import number, plural, printable, size
 from dura.clock import to_text
 from dura.durations import duration
@@ -27,7 +28,7 @@ def cleanup(args: Namespace) -> Exit:
     age = f"more than {duration(args.older_than)} ago"
     if args.before is not None:
         age = f"before {args.before.isoformat()}"
-    with opened(args) as engine, Monitor(args.path) as monitor:
+    with opened(args) as engine, watched(args) as monitor:
         before = _terminal(monitor)
 
         def far() -> str:
