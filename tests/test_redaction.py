@@ -335,6 +335,17 @@ def test_the_mark_is_found_wherever_it_stands(value: Any) -> None:
     assert holds_mark(value)
 
 
+def test_the_mark_is_found_however_deep_it_stands() -> None:
+    value: Any = MARK
+    for _ in range(100_000):
+        value = [value]
+    assert holds_mark(value)
+    while (
+        value != MARK
+    ):  # Let go of it level by level: some Pythons free what is nested this deeply by recursion.
+        [value] = value
+
+
 @pytest.mark.parametrize("value", [None, 1, True, "hidden", [], {}, {"a": ["b"]}])
 def test_other_values_hold_no_mark(value: Any) -> None:
     assert not holds_mark(value)

@@ -144,8 +144,14 @@ class Redaction:
 
 def holds_mark(value: Any) -> bool:
     """Whether a JSON value holds the mark of something hidden, so that nobody can have meant to keep it."""
-    if isinstance(value, str):
-        return MARK in value
-    if isinstance(value, Mapping):
-        return any(holds_mark(part) for pair in value.items() for part in pair)
-    return isinstance(value, list | tuple) and any(map(holds_mark, value))
+    left = [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, str):
+            if MARK in part:
+                return True
+        elif isinstance(part, Mapping):
+            left += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple):
+            left += part
+    return False

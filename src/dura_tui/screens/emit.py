@@ -14,12 +14,13 @@ from textual.suggester import Suggester
 from textual.widgets import Button, Input, Static, TextArea
 
 from dura.records import AwaitedEvent, EventRow, PayloadTemplate, Snapshot, Waiter, Want
+from dura.redaction import MARK
 from dura_tui import format as fmt
 from dura_tui.orders import Order, Target, order_for
 from dura_tui.payload import parse_payload
 from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
-from dura_tui.widgets.editor import JsonEditor, blank, harmless, laid_out
+from dura_tui.widgets.editor import JsonEditor, blank, fillable, harmless
 from dura_tui.widgets.entry import Entry
 
 _AWAITED: Final = 200
@@ -140,9 +141,10 @@ class EmitDialog(Dialog[Order]):
             return cell("Payload, as JSON")
         name = fmt.clip_middle(fmt.printable(template.taken_from), _WAITER_CELLS)
         when = f", {fmt.ago(template.at, self._now)} ago" if self._now and template.at else ""
-        if text == harmless(laid_out(template.payload)):
+        if text == harmless(fillable(template.payload)):
             of = "Payload by template" if template.source == "state" else "Payload of"
-            return ((f"{of} ", ""), (f"{name}{when}", "yellow"), (": check it", ""))
+            todo = "fill in what is hidden" if MARK in template.payload else "check it"
+            return ((f"{of} ", ""), (f"{name}{when}", "yellow"), (f": {todo}", ""))
         if text == harmless(blank(template.payload)):
             return (("Payload like that of ", ""), (f"{name}{when}", "yellow"), (": fill it in", ""))
         return (("Payload, as JSON; template: ", ""), (name, ""))
@@ -260,7 +262,7 @@ def _ways(template: PayloadTemplate | None) -> list[str]:
     """How a payload may begin, the first being offered: a template as it is, of an event its keys alone, to be filled in."""
     if template is None or fmt.is_cut(template.payload):
         return [_NULL]
-    whole, shape = laid_out(template.payload), blank(template.payload)
+    whole, shape = fillable(template.payload), blank(template.payload)
     ways = (whole, shape, _NULL) if template.source == "state" else (shape, whole, _NULL)
     return list(dict.fromkeys(ways))
 

@@ -11,6 +11,7 @@ import json
 from textual.events import Paste
 from textual.widgets import TextArea
 
+from dura.redaction import MARK
 from dura_tui import format as fmt
 
 
@@ -61,6 +62,24 @@ def blank(text: str) -> str:
         return json.dumps(_shape(json.loads(text)), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
         return "null"
+
+
+def fillable(text: str) -> str:
+    """The value laid out, with null in place of each text that holds the mark of something hidden."""
+    if MARK not in text:
+        return laid_out(text)
+    try:
+        return json.dumps(_filled(json.loads(text)), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return "null"
+
+
+def _filled(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _filled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item) for item in value]
+    return None if isinstance(value, str) and MARK in value else value
 
 
 def _shape(value: object) -> object:
