@@ -58,6 +58,12 @@ def test_a_value_comes_from_a_file_as_well(dura: Command, shop: Shop, tmp_path: 
     assert value(shop, "new") == [1, 2]
 
 
+def test_a_name_that_begins_with_a_hyphen_stands_behind_two(dura: Command, shop: Shop) -> None:
+    done = dura("set-state", "--value=1", "--reason=-r", "--", shop.path, "-n", "--k")
+    assert (done.code, done.out) == (0, "set -n/--k\n")
+    assert rows(shop.path, "SELECT value FROM state WHERE namespace = '-n' AND key = '--k'") == [("1",)]
+
+
 def test_what_was_written_since_it_was_seen_is_refused(dura: Command, shop: Shop) -> None:
     seen = dura("state", shop.path, "poller", "cursor", "--json").json["updated_at"]
     assert dura("set-state", shop.path, "poller", "cursor", "--value", "1", "--seen-at", seen).code == 0
