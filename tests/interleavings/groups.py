@@ -271,6 +271,15 @@ def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
     ]
 
 
+@_group("turns against reclaim", _expired)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        [calls.turn(task, chance.choice((1, "fails")), "w1")],
+        [calls.claim("w2"), *([calls.spawn()] if chance.random() < 0.5 else [])],
+        *_some(chance, [calls.turn(task, 2, "w1 again")], [calls.extend(task)]),
+    ]
+
+
 @_group("idle workers against spawn", _nothing, idle=True)
 def _(stage: Stage, _: None, chance: Random) -> Scripts:
     return [

@@ -21,6 +21,7 @@ import pytest
 
 from conftest import TABLES, ManualClock
 from dura import DurableEngine, current
+from dura.current import CurrentClaim
 from dura.engine import oversight
 from dura.engine.pace import Pace
 from dura.store import commits, counts, database, door, idle, invariants
@@ -47,6 +48,8 @@ class Stage:
         self.other.execute("PRAGMA synchronous=OFF")
         self.idle: list[IdleWorkers] = []
         """The pool of each engine, while there is one."""
+        self.claims: dict[str, CurrentClaim] = {}
+        """What handlers know of their claims, by the run."""
         self._lock = Gate(self.scheduler, "SQLite's lock", held=False)
         self._hurries = False
         self._seconds = 0.0
@@ -92,6 +95,7 @@ class Stage:
                 self.other.execute("DELETE FROM state")
             self.other.executemany(self._inserts[table], rows)
         self.other.execute("COMMIT")
+        self.claims.clear()
         for engine in self.engines:
             # As if nobody had looked for what is due yet.
             lookout = engine._take_turns.keywords["lookout"]
@@ -159,7 +163,7 @@ class Stage:
             patch.setattr(room, "Ticket", ScheduledTicket)
         patch.setattr(commits.Commits, "lead", lead_under_the_lock)
         before(commits.Commits, "_commit", "commits")
-        before(commits, "_settle", "tells")
+        before(commits, "_settle", "tells", after="has told")
         before(commits, "_call", "operates")
         before(door.Door, "enter", "enters")
         before(door.Door, "company", "looks for company")

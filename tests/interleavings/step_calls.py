@@ -76,13 +76,10 @@ def checkpoints(stage: Stage, task: ClaimedTask, names: list[str], value: Any, h
 
     Each gives what it gave, and whether its function was run.
     """
-    claims: list[CurrentClaim] = []
-    return [_checkpoint(stage, task, name, value, how, claims) for name in names]
+    return [_checkpoint(stage, task, name, value, how) for name in names]
 
 
-def _checkpoint(
-    stage: Stage, task: ClaimedTask, name: str, value: Any, how: str, claims: list[CurrentClaim]
-) -> Call:
+def _checkpoint(stage: Stage, task: ClaimedTask, name: str, value: Any, how: str) -> Call:
     holder = None if how == "nobody" else (task.run_id, task.claim_token or 0)
 
     def real(engine: DurableEngine) -> Any:
@@ -94,13 +91,12 @@ def _checkpoint(
             stage.scheduler.give_way("in the step")
             return value
 
-        told: dict[str, Any] = (
-            {"owner_run_id": task.run_id, "claim_token": task.claim_token} if how == "token" else {}
-        )
-        if how == "context" and not claims:
-            # What one step has shown of the claim, the next may take for granted.
-            claims.append(CurrentClaim(engine, task))
-        before = current._current.set(claims[0] if claims else None)
+        # Threads of a handler share what one step has shown of its claim. Another engine has no part in that.
+        claim = stage.claims.setdefault(task.run_id, CurrentClaim(engine, task)) if how == "context" else None
+        told: dict[str, Any] = {"owner_run_id": task.run_id, "claim_token": task.claim_token}
+        if how == "nobody" or (claim is not None and claim.engine is engine):
+            told = {}
+        before = current._current.set(claim)
         try:
             return engine.checkpoint(task_id=task.task_id, step_name=name, fn=fn, **told), ran
         except EngineError as error:

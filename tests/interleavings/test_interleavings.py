@@ -157,9 +157,10 @@ class Play:
             alone=False,
             granted={},
         )
-        assert explained(self.world, made, after), (
-            f"no order of the calls gives what they gave and leaves what they left: {after}"
-        )
+        if not explained(self.world, made, after):
+            raise AssertionError(
+                f"no order of the calls gives what they gave and leaves what they left: {after}"
+            )
 
 
 def told(engine: DurableEngine, call: Call) -> Any:
