@@ -151,7 +151,7 @@ def after(name: str) -> str:
 
 
 class Colourless(LineFilter):
-    """Takes every colour away, so that a terminal draws in its own two, and leaves the rest of a style."""
+    """Takes every colour away, so that a terminal draws in its own two; the grey of what matters less becomes dim."""
 
     def apply(self, segments: list[Segment], background: TextualColor) -> list[Segment]:  # noqa: ARG002
         """The segments without colours."""
@@ -160,4 +160,7 @@ class Colourless(LineFilter):
 
 @lru_cache(8192)
 def _without_colour(style: Style) -> Style:
-    return style.without_color + Style.from_meta(style.meta) if style.meta else style.without_color
+    kept = style.without_color
+    if style.color is not None and style.color.name == "bright_black":
+        kept += Style(dim=True)
+    return kept + Style.from_meta(style.meta) if style.meta else kept

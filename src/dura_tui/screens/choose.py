@@ -8,6 +8,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -23,6 +24,11 @@ _WITH_HELP = 78
 
 class ViewDialog(Dialog[str]):
     """Returns the name of the view that was chosen, by its key or with Enter."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "step(1)", show=False, id="down"),
+        Binding("k", "step(-1)", show=False, id="up"),
+    ]
 
     HEADING: ClassVar[str] = "Views"
 
@@ -52,6 +58,10 @@ class ViewDialog(Dialog[str]):
             (place for place, tab in enumerate(self._tabs) if tab.name == self._shown), 0
         )
         self._list.focus()
+
+    def action_step(self, by: int) -> None:
+        """Down the list, or up."""
+        self._list.action_cursor_down() if by > 0 else self._list.action_cursor_up()
 
     def on_key(self, event: Key) -> None:
         """A view's own key chooses it here too."""
