@@ -20,6 +20,7 @@ from textual.screen import Screen
 from dura.clock import Clock, system_clock
 from dura.monitor import Monitor
 from dura.records import Snapshot, Want
+from dura.redaction import BUILT_IN, Redaction
 from dura_tui import clipboard
 from dura_tui.actions import Operator
 from dura_tui.alerts import Alarms
@@ -57,6 +58,7 @@ class DuraApp(App[None]):
         refresh: float | None = None,
         demo: bool = False,
         settings: Settings | None = None,
+        redaction: Redaction | None = BUILT_IN,
         clock: Clock | None = None,
         open_source: Callable[[], Source] | None = None,
     ) -> None:
@@ -68,6 +70,7 @@ class DuraApp(App[None]):
             refresh: Seconds between looks at the store; by default what the settings say.
             demo: Whether the store is the demo's, which the title says.
             settings: How it behaves for this person; the defaults if not given.
+            redaction: What is not shown; None shows everything.
             clock: The engine's clock; the machine's by default.
             open_source: Opens what is read; a `Monitor` on the path by default.
         """
@@ -89,7 +92,7 @@ class DuraApp(App[None]):
         self._looked_at: datetime | None = None
         self._refresh_seconds = refresh or self.settings.seconds
         self._feed = Feed(
-            open_source or (lambda: Monitor(path, clock=clock)),
+            open_source or (lambda: Monitor(path, clock=clock, redaction=redaction)),
             self.post_message,
             refresh=self._refresh_seconds,
             clock=self.now,

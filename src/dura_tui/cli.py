@@ -17,8 +17,9 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Final, TextIO
 
-from dura.errors import StoreBusy, StoreError
+from dura.errors import InvalidValue, StoreBusy, StoreError
 from dura.monitor import Monitor
+from dura.redaction import MARK, Redaction
 from dura_tui import config
 from dura_tui.alerts import Alert, parse_alert
 from dura_tui.format import printable
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.print_config:
             return _print_config()
+        options.redaction = None if options.reveal else Redaction.from_environment()
         if options.demo:
             return _demo(options)
         if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
@@ -52,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"dura-tui: {printable(line)}", file=sys.stderr)
         print("dura-tui: nothing was started; --config /dev/null does without settings", file=sys.stderr)
+        return _WRONG
+    except InvalidValue as error:
+        print(f"dura-tui: {printable(str(error))}", file=sys.stderr)
         return _WRONG
     except StoreError as error:
         print(f"dura-tui: {printable(str(error))}", file=sys.stderr)
@@ -83,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("path", nargs="?", help="the store file")
     parser.add_argument("--read-only", action="store_true", help="refuse every action")
+    parser.add_argument("--reveal", action="store_true", help="show also what may be secret")
     parser.add_argument(
         "--refresh",
         type=_seconds,
@@ -199,7 +205,7 @@ def _once(options: argparse.Namespace) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # What the terminal's or the locale's encoding lacks is written as an escape.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with Monitor(options.path) as monitor:
+    with Monitor(options.path, redaction=options.redaction) as monitor:
         snapshot = monitor.snapshot(once.WANT)
     if options.json:
         print(once.as_json(snapshot))
@@ -207,6 +213,8 @@ def _once(options: argparse.Namespace) -> int:
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else once.PIPE_WIDTH
         once.print_tables(snapshot, Console(highlight=False, markup=False, width=width))
     sys.stdout.flush()
+    if snapshot.hidden:
+        print(f"dura-tui: {MARK} stands for what may be secret; --reveal shows it", file=sys.stderr)
     return 0
 
 
@@ -236,7 +244,9 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
     from dura_tui.app import DuraApp
     from dura_tui.terminal import HangUp
 
-    app = DuraApp(path, read_only=options.read_only, demo=options.demo, settings=settings)
+    app = DuraApp(
+        path, read_only=options.read_only, demo=options.demo, settings=settings, redaction=options.redaction
+    )
 
     def hung_up() -> None:
         app.stop_feed()

@@ -7,6 +7,6 @@ out of logs, and out of what is copied from either.
 from __future__ import annotations
 
 from dura.redaction.names import HIDDEN, SHOWN
-from dura.redaction.rules import HIDE_VARIABLE, MARK, SHOW_VARIABLE, Redaction, holds_mark
+from dura.redaction.rules import BUILT_IN, HIDE_VARIABLE, MARK, SHOW_VARIABLE, Redaction, holds_mark
 
-__all__ = ["HIDDEN", "HIDE_VARIABLE", "MARK", "SHOWN", "SHOW_VARIABLE", "Redaction", "holds_mark"]
+__all__ = ["BUILT_IN", "HIDDEN", "HIDE_VARIABLE", "MARK", "SHOWN", "SHOW_VARIABLE", "Redaction", "holds_mark"]

@@ -142,6 +142,10 @@ class Redaction:
         return level
 
 
+BUILT_IN: Final = Redaction()
+"""The built-in rules alone."""
+
+
 def holds_mark(value: Any) -> bool:
     """Whether a JSON value holds the mark of something hidden, so that nobody can have meant to keep it."""
     left = [value]

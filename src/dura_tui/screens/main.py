@@ -109,6 +109,8 @@ class MainScreen(Screen[None]):
         badges = [(" READ-ONLY ", "reverse bold")] if self.dura.operator.read_only else []
         if self.dura.demo:
             badges.insert(0, (" DEMO ", "reverse"))
+        if snapshot and snapshot.hidden:
+            badges.insert(0, ("secrets hidden (--reveal)", "bright_black"))
         if snapshot and snapshot.truncated:
             badges.append(("partial", "yellow"))
         if alarms := self.dura.alarms.badge:

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
+from dura.redaction import MARK
 from dura_tui import format as fmt
 from dura_tui.keys import DEFAULT_KEYMAP, FIXED, Keymap, grouped
 from dura_tui.messages import CopyAsked
@@ -65,6 +66,8 @@ class ReadingDialog(Dialog[None]):
             text = f"{found} {fmt.clip(fmt.printable(self._part), 30)} · n N moves · esc closes"
         else:
             text = f"esc closes · j k ^d ^u scroll · / search{' · y copies it' if self._source else ''}"
+            if MARK in self._source:
+                text += f"\n{MARK} stands for what may be secret; start with --reveal to see it"
         self._foot.update(Text(text))
 
     def action_search(self) -> None:
@@ -123,6 +126,10 @@ def help_lines(view: str, about: tuple[str, ...], keymap: Keymap = DEFAULT_KEYMA
         ),
         cell(
             "meets its neighbour. Every action is compared with the store before it is done.", "bright_black"
+        ),
+        cell(
+            f"What may be secret is shown as {MARK}; started with --reveal the monitor shows it.",
+            "bright_black",
         ),
         cell("Times are UTC.", "bright_black"),
     ]
