@@ -9,6 +9,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 from dura import EngineError, StoreBusy
@@ -24,6 +26,8 @@ class Made:
     call: Call
     began: int
     ended: int
+    moment: datetime
+    """The time when it began."""
     got: Any
 
     def busy(self) -> bool:
@@ -59,9 +63,11 @@ def _follow(
         return True
     for number in _next(made, places):
         call, place = made[number], places[number]
-        for way in call.call.moments[place].ways():
+        for way, early in product(call.call.moments[place].ways(), (False, True)):
             world: World = pickle.loads(pickled)
-            place_then = _moment(world, call, place, way)
+            if early and world.now <= call.moment:
+                continue
+            place_then = _moment(world, call, place, way, early=early)
             if place_then is None:
                 continue
             _learn(world.store, after)
@@ -71,17 +77,23 @@ def _follow(
     return False
 
 
-def _moment(world: World, made: Made, place: int, way: Any) -> int | None:
-    """Let a moment of a call come. Returns how many have come of it then; None: the rules give something else."""
+def _moment(world: World, made: Made, place: int, way: Any, *, early: bool) -> int | None:
+    """Let a moment of a call come. Returns how many have come of it then; None: the rules give something else.
+
+    A call may go by the time when it began, though it takes effect when some has passed.
+    """
     last = len(made.call.moments)
     if made.busy() and place == max(made.call.busy):
         return None
+    passed = world.now - made.moment if early else timedelta(0)
+    world.now -= passed
     try:
         given = way(world, made.got)
     except OtherwiseError:
         return None
     except EngineError as error:
         given = Ended(type(error))
+    world.now += passed
     if made.busy():
         return None if isinstance(given, Ended) else place + 1
     if isinstance(given, Ended):

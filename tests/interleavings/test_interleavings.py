@@ -125,9 +125,9 @@ class Play:
         def player(number: int) -> None:
             try:
                 for call in scripts[number]:
-                    began = len(stage.scheduler.log)
+                    began, moment = len(stage.scheduler.log), stage.clock.moment
                     got = told(stage.engines[doors[number]], call)
-                    made.append(Made(number, call, began, len(stage.scheduler.log), got))
+                    made.append(Made(number, call, began, len(stage.scheduler.log), moment, got))
                     stage.scheduler.give_way("returns")
             except BaseException as error:  # noqa: BLE001 - raised again on the test's thread
                 crashes.append(error)
