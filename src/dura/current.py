@@ -7,11 +7,13 @@ variable: threads that a handler starts do not inherit it; they pass `claim_toke
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
+from weakref import ref
 
 from dura.records import ClaimedTask
 
@@ -28,6 +30,36 @@ class Sighting:
     """What `disturbances()` of the store was before that transaction began."""
     until: float
     """On the monotonic clock."""
+
+
+class _LastClaim(threading.local):
+    """The calling thread's last claim, if its task had used no steps: the first step then need not look either."""
+
+    run_id = ""
+    token: int | None = None
+    disturbances = 0
+    until = 0.0
+
+    def __init__(self) -> None:
+        self.engine: Callable[[], object] = lambda: None
+
+    def sighting(self, engine: object, task: ClaimedTask) -> Sighting | None:
+        """What the claim's own transaction showed, if this is the claim."""
+        if self.run_id != task.run_id or self.token != task.claim_token or self.engine() is not engine:
+            return None
+        return Sighting(set(), self.disturbances, self.until)
+
+
+_last = _LastClaim()
+
+
+def saw_fresh(engine: object, run_id: str, token: int, *, disturbances: int) -> None:
+    """Note that the transaction that made the calling thread's claim showed no used steps of its task."""
+    _last.engine = ref(engine)
+    _last.run_id = run_id
+    _last.token = token
+    _last.disturbances = disturbances
+    _last.until = monotonic() + _SIGHTING_SECONDS
 
 
 @dataclass(slots=True)
@@ -85,7 +117,7 @@ class holding:  # noqa: N801 - a context manager, used like a function; as a cla
     __slots__ = ("_claim", "_reset")
 
     def __init__(self, engine: object, task: ClaimedTask) -> None:
-        self._claim = CurrentClaim(engine, task)
+        self._claim = CurrentClaim(engine, task, _sighting=_last.sighting(engine, task))
 
     def __enter__(self) -> CurrentClaim:
         self._reset = _current.set(self._claim)

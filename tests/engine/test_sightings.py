@@ -52,6 +52,7 @@ def test_a_step_that_follows_another_at_once_does_not_look_again(
     engine: DurableEngine, seconds: list[float]
 ) -> None:
     task = started(engine)
+    seconds[0] += 0.06
     with holding(engine, task):
         assert looks(engine, lambda: step(engine, task, "a")) > 0
         for name in ("b", "c"):
@@ -59,6 +60,48 @@ def test_a_step_that_follows_another_at_once_does_not_look_again(
             assert looks(engine, partial(step, engine, task, name)) == 0
         seconds[0] += 0.06
         assert looks(engine, lambda: step(engine, task, "d")) > 0
+
+
+def test_the_first_step_of_a_task_without_steps_does_not_look(
+    engine: DurableEngine, seconds: list[float]
+) -> None:
+    task = started(engine)
+    with holding(engine, task):
+        assert looks(engine, lambda: step(engine, task, "a")) == 0
+    task = started(engine)
+    seconds[0] += 0.06
+    with holding(engine, task):
+        assert looks(engine, lambda: step(engine, task, "a")) > 0
+
+
+def test_the_first_step_of_an_attempt_finds_what_an_earlier_one_finished(
+    engine: DurableEngine, clock: ManualClock, seconds: list[float]
+) -> None:
+    task = started(engine)
+    with holding(engine, task):
+        step(engine, task, "a", 1)
+    engine.fail_run(run_id=task.run_id, reason={}, claim_token=task.claim_token)
+    again = claim(engine)
+    with holding(engine, again):
+        assert step(engine, again, "a", 2) == 1
+
+
+def test_a_step_kept_between_claim_and_first_step_is_found(
+    engine: DurableEngine, path: Path, seconds: list[float]
+) -> None:
+    task = started(engine)
+    DurableEngine(path).checkpoint(task_id=task.task_id, step_name="a", fn=lambda: "theirs")
+    with holding(engine, task):
+        assert step(engine, task, "a", "ours") == "theirs"
+
+
+def test_the_first_step_under_an_engine_that_did_not_make_the_claim_looks(
+    engine: DurableEngine, path: Path, seconds: list[float]
+) -> None:
+    task = started(engine)
+    other = DurableEngine(path)
+    with holding(other, task):
+        assert looks(other, lambda: step(other, task, "a")) > 0
 
 
 def test_a_finished_step_is_not_run_again_whatever_was_seen(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from conftest import ManualClock, plain, rows, wait_until
 from dura import ClaimedTask, DurableEngine
+from dura.store import connections
 from dura.store import database as database_module
 
 
@@ -103,6 +107,39 @@ def test_closing_inside_an_update_waits_for_its_end(path: Path) -> None:
 
     engine.update_state(namespace="n", key="k", fn=change)
     assert engine.list_state("n") == {"k": 2, "nested": 1}
+    engine.close()
+
+
+def test_a_wait_for_another_process_looks_often_at_first_and_ends_with_the_timeout(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DurableEngine(path).close()
+    pauses: list[float] = []
+    monkeypatch.setattr(connections, "sleep", pauses.append)
+    monkeypatch.setattr(connections, "monotonic", lambda: sum(pauses))
+    beside = connections.connect(str(path), mode="rw", busy_timeout_ms=0)
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            connections.begin(beside, 3.0)
+        other.execute("ROLLBACK")
+    beside.close()
+    assert pauses[0] == 0.0002
+    assert max(pauses) <= 0.02
+    assert sum(pauses) == pytest.approx(3.0)
+
+
+def test_a_writer_that_waits_for_another_process_writes_once_the_lock_is_free(path: Path) -> None:
+    engine = DurableEngine(path)
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        spawner = threading.Thread(target=engine.spawn_task, kwargs={"name": "job", "params": None})
+        spawner.start()
+        wait_until(lambda: len(engine.database._door._line) == 1)
+        assert rows(path, "SELECT count(*) FROM tasks") == [(0,)]
+        other.execute("ROLLBACK")
+    spawner.join(30)
+    assert rows(path, "SELECT count(*) FROM tasks") == [(1,)]
     engine.close()
 
 

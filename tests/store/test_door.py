@@ -353,3 +353,61 @@ def test_a_leader_is_not_disturbed_by_one_who_leaves_the_line_while_it_settles_i
     finally:
         sys.settrace(None)
     assert leader.settled
+
+
+def ticket() -> door_module.Ticket[None]:
+    return door_module.Ticket(lambda _: None)
+
+
+def let_go(door: door_module.Door, count: int) -> None:
+    """As if a leader had just settled so many."""
+    door.settle([ticket() for _ in range(count)], None)
+
+
+def test_a_leader_waits_for_those_who_were_let_go_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_module, "_PATIENCE", 10.0)
+    door = door_module.Door()
+    leader, others = ticket(), [ticket(), ticket()]
+    let_go(door, 3)
+    assert door.enter(leader, 0)
+    threads = [threading.Thread(target=door.enter, args=(other, 30)) for other in others]
+    led = threading.Thread(target=door.await_company, args=(leader,))
+    led.start()
+    wait_until(lambda: door._awaited == 3)
+    threads[0].start()
+    wait_until(lambda: len(door._line) == 2)
+    assert led.is_alive()
+    threads[1].start()
+    led.join(30)
+    batch = [leader]
+    door.company(batch)
+    assert set(batch) == {leader, *others}
+    door.settle(batch, None)
+    for thread in (led, *threads):
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_a_leader_does_not_wait_where_only_one_was_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_module, "_PATIENCE", 1e9)
+    door = door_module.Door()
+    leader = ticket()
+    let_go(door, 1)
+    assert door.enter(leader, 0)
+    door.await_company(leader)
+
+
+def test_leaders_who_waited_in_vain_begin_at_once_for_longer_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    door = door_module.Door()
+    leader = ticket()
+    assert door.enter(leader, 0)
+    waited = []
+    for _ in range(12):
+        monkeypatch.setattr(door_module, "_PATIENCE", 0.001)
+        let_go(door, 2)
+        left = door._doubts_left
+        door.await_company(leader)
+        waited.append(left == 0)
+    assert [number for number, has in enumerate(waited) if has] == [0, 2, 6]

@@ -1,9 +1,9 @@
 """The pace of upkeep: batches that hold the write lock for a moment, and rests that let others have it.
 
-Threads of the same process stand in one line and come in after each batch. Programs in other processes can only try
-again, 1, 3, 8, 18 and more milliseconds after they came (SQLite's busy handler): between batches that follow each other
-closely they would hardly ever find the lock free. After batches shorter than 3 ms, and with rests as long, the second try
-is in time.
+Threads of the same process stand in one line and come in after each batch. Programs in other processes can only try again.
+Engines do so every 0.2 ms; others 1, 3, 8, 18 and more milliseconds after they came (SQLite's busy handler): between batches
+that follow each other closely they would hardly ever find the lock free. After batches shorter than 3 ms, and with rests as
+long, their second try is in time.
 
 The write-ahead log is emptied in a rest, before it is so long that a commit of somebody would do that, with all others
 waiting for it.

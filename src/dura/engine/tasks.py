@@ -10,6 +10,7 @@ from dura.checks import name as check_name
 from dura.checks import names, optional_text, optional_whole, seconds, several, whole
 from dura.clock import seconds_between
 from dura.codec import decode, encode
+from dura.current import saw_fresh
 from dura.engine.opened import OpenedStore
 from dura.errors import EngineError, InvalidValue, shown
 from dura.ids import new_ids
@@ -18,6 +19,7 @@ from dura.retry import RetryStrategy
 from dura.store import claim as claiming
 from dura.store import settle
 from dura.store.claim import Claim, Granted
+from dura.store.commits import disturbances
 from dura.store.idle import IdleWorkers
 from dura.store.settle import Settlement
 from dura.store.spawn import Spawn, spawn
@@ -133,8 +135,9 @@ class TaskCalls(OpenedStore):
         self, wanted: Claim, idle: IdleWorkers, seconds: float, stirs: int
     ) -> ClaimedTask | None:
         """Wait among a pool's idle workers; see `IdleWorkers.wait`. Returns the next run if there is one already."""
+        before = disturbances()
         granted = idle.wait(wanted, seconds, stirs)
-        return None if granted is None else self._readable(granted)
+        return None if granted is None else self._readable(granted, before)
 
     def claim_next(self, wanted: Claim) -> ClaimedTask | None:
         """`claim_task`, for a pool that has checked its terms once."""
@@ -166,17 +169,18 @@ class TaskCalls(OpenedStore):
 
     def _take_turn(self, turn: Turn) -> tuple[EngineError | None, ClaimedTask | None, bool]:
         """Why the run in hand was lost, the next run, and whether it may help to ask again if there is none."""
+        before = disturbances()
         lost, granted, more = self.database.write_together(self._take_turns, turn)
         if granted is None:
             return lost, None, more
-        task = self._readable(granted)
+        task = self._readable(granted, before)
         return lost, task, task is None
 
     def _anything_due(self, wanted: Claim) -> bool:
         now = self.database.now()
         return self.database.read(lambda connection: claiming.anything_due(connection, now, wanted))
 
-    def _readable(self, granted: Granted) -> ClaimedTask | None:
+    def _readable(self, granted: Granted, before: int) -> ClaimedTask | None:
         """The claimed task with its params; None if they cannot be read, which fails it: a retry could not help."""
         try:
             params = decode(granted.params)
@@ -186,6 +190,8 @@ class TaskCalls(OpenedStore):
                 run_id=granted.run_id, reason=reason, retryable=False, claim_token=granted.claim_token
             )
             return None
+        if granted.fresh:
+            saw_fresh(self, granted.run_id, granted.claim_token, disturbances=before)
         return ClaimedTask(
             run_id=granted.run_id, task_id=granted.task_id, attempt=granted.attempt, name=granted.name, params=params,
             claim_token=granted.claim_token, queue=granted.queue, reclaims=granted.reclaims,

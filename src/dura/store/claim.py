@@ -84,6 +84,8 @@ class Granted(NamedTuple):
     name: str
     params: str
     """JSON, which the caller reads: outside the transaction, so that what cannot be read stops no other claim."""
+    fresh: bool
+    """Whether none of the task's steps has finished or waits."""
 
 
 def claim(tx: Transaction, claims: Sequence[Claim], lookout: Lookout) -> tuple[list[Granted | None], bool]:
@@ -154,7 +156,9 @@ def _best_pending(connection: sqlite3.Connection, wanted: Claim, count: int) -> 
         best += connection.execute(
             """
             SELECT -r.priority, r.available_at, r.rowid, t.rowid, r.run_id, r.task_id, r.attempt, r.claim_token + 1,
-                   r.queue, r.reclaims, r.deferrals, t.task_name, t.params
+                   r.queue, r.reclaims, r.deferrals, t.task_name, t.params,
+                   NOT EXISTS (SELECT 1 FROM checkpoints WHERE task_id = r.task_id)
+                   AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = r.task_id)
             FROM runs r INDEXED BY runs_pending CROSS JOIN tasks t ON t.task_id = r.task_id
             WHERE r.state = 'pending' AND r.queue = ? AND r.priority <= ?
             ORDER BY r.priority DESC, r.available_at, r.rowid LIMIT ?

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dura.errors import CommitUnknown, StoreError
-from dura.store.connections import Connections, Link, Transaction
+from dura.store.connections import Connections, Link, Transaction, begin
 from dura.store.door import Door, Ticket
 from dura.store.faults import translate
 from dura.store.idle import IdleWorkers, claims_ride_along
@@ -34,12 +34,6 @@ def disturbances() -> int:
 def _disturb() -> None:
     global _disturbances
     _disturbances += 1
-
-
-def _settle(batch: list[Ticket[Any]], error: Exception | None = None) -> None:
-    """Let every caller of the batch go on, with the error if there is one."""
-    for ticket in batch:
-        ticket.settle(error)
 
 
 def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
@@ -88,6 +82,8 @@ class Commits:
         """Run the operations of the leader and of its company, and settle all their tickets."""
         link = self._connections.link() if first.alone else self._connections.writer
         batch = [first]
+        if not first.alone:
+            self._door.await_company(first)
         with link.busy:
             try:
                 self._serve(link, batch)
@@ -106,7 +102,7 @@ class Commits:
                 for ticket in batch:
                     self._serve(link, [ticket], company=False)
             else:
-                _settle(batch, _named(error, self._path))
+                self._door.settle(batch, _named(error, self._path))
 
     def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
         """One transaction for the batch, which grows by those who wait as long as the lock is held.
@@ -119,7 +115,7 @@ class Commits:
             if connection.in_transaction:
                 # Ctrl-C has kept the last leader from ending its transaction.
                 connection.execute("ROLLBACK")
-            connection.execute("BEGIN IMMEDIATE")
+            begin(connection, self._connections.busy_seconds)
             self._connections.check_identity(link)
             link.transaction = transaction = Transaction(connection, self._now())
             self._call_all(batch, transaction, company=company)
@@ -136,7 +132,7 @@ class Commits:
             transaction.execute("COMMIT")
             if transaction.disturbs:
                 _disturb()
-            _settle(tickets)
+            self._door.settle(tickets, None)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
                 _disturb()
@@ -152,7 +148,7 @@ class Commits:
             # Ctrl-C after the commit: what is committed must not be run again.
             if not transaction.connection.in_transaction:
                 _disturb()
-                _settle(tickets)
+                self._door.settle(tickets, None)
             raise
 
     def _call_all(self, batch: list[Ticket[Any]], transaction: Transaction, *, company: bool) -> None:

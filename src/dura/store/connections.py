@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 import weakref
+from time import monotonic, sleep
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,6 +20,10 @@ from dura.store.faults import faults_named
 
 _JOURNAL_LIMIT: Final = 64 * 1024 * 1024
 """Bytes to which the write-ahead log is cut back once a checkpoint has emptied it."""
+
+_SHORTEST_PAUSE: Final = 0.0002
+_LONGEST_PAUSE: Final = 0.02
+"""Seconds between two looks for another process's lock: a fiftieth of the wait so far, within these bounds."""
 
 _WRITERS_CACHE_KIB: Final = 16 * 1024
 """What the writer keeps of the file in memory; it stays of use as long as no other process writes."""
@@ -102,6 +107,32 @@ def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection
     )
 
 
+def begin(connection: sqlite3.Connection, timeout: float) -> None:
+    """Begin a transaction that writes, waiting for other processes' transactions to end.
+
+    SQLite's own wait looks again after 1, 2, 5, 10, 15, 20 and 25 ms, while a transaction of ours lasts a fraction of one:
+    the lock stays free meanwhile, or others take it again and again. This one looks as often as it pays.
+
+    Args:
+        connection: In autocommit mode.
+        timeout: The longest wait, in seconds.
+
+    Raises:
+        sqlite3.OperationalError: Busy to the end, or another error of SQLite.
+    """
+    began = monotonic()
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            waited = monotonic() - began
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited >= timeout:
+                raise
+            sleep(min(max(_SHORTEST_PAUSE, waited / 50), _LONGEST_PAUSE, timeout - waited))
+        else:
+            return
+
+
 def _disconnect_all(links: list[Link]) -> None:
     for link in links:
         link.disconnect()
@@ -113,6 +144,7 @@ class Connections:
     def __init__(self, path: str, *, busy_timeout_ms: int, synchronous: str) -> None:
         self._path = path
         self._busy_timeout_ms = busy_timeout_ms
+        self.busy_seconds = busy_timeout_ms / 1000
         self._synchronous = synchronous
         self._local = threading.local()
         self.writer = Link(None)
@@ -146,6 +178,8 @@ class Connections:
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
             if link is self.writer:
                 connection.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE_KIB}")
+                # It waits for the lock by itself; see `begin`.
+                connection.execute("PRAGMA busy_timeout=0")
             connection.execute(f"PRAGMA journal_size_limit={_JOURNAL_LIMIT}")
             # A statement that fires triggers gets a journal of its own, for which SQLite otherwise takes and frees 64 KiB
             # each time; the page faults cost four times what the statement does.

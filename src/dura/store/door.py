@@ -5,6 +5,10 @@ unluckiest's one; so the threads of a process stand in line here instead. A comm
 many, and handing a lock from thread to thread costs a switch; so the leader takes the operations of those who wait into
 its own transaction and tells each how its own went, after the commit.
 
+A leader's every statement lets go of the interpreter, and gets it back from a thread that has work only after that work: so a
+leader whose predecessor has just let several go waits for them first, a moment. They come back at once as a rule (the next
+step of a handler, the next run of a worker), and then they sleep while it works.
+
     enter ──front of the line──▶ leads: takes company, commits, settles each ticket, leaves (the next one leads)
       └────another leads───────▶ waits until its ticket is settled, or it leads itself, or its time is over
 """
@@ -13,12 +17,18 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, Final, Generic, TypeVar
 
 R = TypeVar("R")
 
 _LARGEST_COMPANY: Final = 64
+
+_PATIENCE: Final = 0.00005
+"""Seconds that a leader waits for each of those who were let go last, from then on."""
+
+_LONGEST_DOUBT: Final = 64
 
 _NEXT_LOOK: Final = 0.1
 """Seconds after which a caller whose operation is being run sees whether it was put back."""
@@ -78,6 +88,15 @@ class Door:
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._line: deque[Ticket[Any]] = deque()
+        self._settled = 0
+        """How many were settled last."""
+        self._settled_at = 0.0
+        """When, on the monotonic clock."""
+        self._awaited = 0
+        """How long the line has to be for the leader to wake, who waits for company; 0: nobody waits for it."""
+        self._doubt = 0
+        """How many leaders do not wait for company, since the last one waited in vain: twice as many each time."""
+        self._doubts_left = 0
 
     def enter(self, ticket: Ticket[Any], timeout: float) -> bool:
         """Stand in line until the ticket leads or a leader has settled it.
@@ -96,6 +115,8 @@ class Door:
             self._line.append(ticket)
             if self._line[0] is ticket:
                 return True
+            if 0 < self._awaited <= len(self._line):
+                self._line[0].let_go()
         while not ticket.gate.acquire(timeout=timeout):
             if self._leads(ticket):
                 return True
@@ -103,6 +124,29 @@ class Door:
                 raise Late
             timeout = _NEXT_LOOK
         return self._leads(ticket)
+
+    def settle(self, batch: Sequence[Ticket[Any]], error: Exception | None) -> None:
+        """For the leader: let every caller of the batch go on, with the error if there is one."""
+        self._settled, self._settled_at = len(batch), monotonic()
+        for ticket in batch:
+            ticket.settle(error)
+
+    def await_company(self, ticket: Ticket[Any]) -> None:
+        """For the leader, by its ticket: wait until those who were let go last are back, if they were several and just now."""
+        expected, until = self._settled, self._settled_at + _PATIENCE * self._settled
+        if expected < 2 or len(self._line) >= expected or (seconds := until - monotonic()) <= 0:
+            return
+        if self._doubts_left > 0:
+            self._doubts_left -= 1
+            return
+        self._awaited = expected
+        try:
+            # Whoever makes the line long enough lets the leader go.
+            came = len(self._line) >= expected or ticket.gate.acquire(timeout=seconds)
+        finally:
+            self._awaited = 0
+        self._doubt = 0 if came else min(2 * self._doubt + 1, _LONGEST_DOUBT)
+        self._doubts_left = self._doubt
 
     def company(self, batch: list[Ticket[Any]]) -> None:
         """For the leader: let those who wait next join the batch, up to the first who must run alone."""
