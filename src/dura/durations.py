@@ -41,21 +41,32 @@ def parse_duration(text: str, *, bare_seconds: bool = False) -> float:
     return seconds
 
 
-def duration(seconds: float) -> str:
-    """A length of time in at most two units: `320ms`, `42s`, `1m 59s`, `12m`, `3h 5m`, `4d 3h`. Never negative."""
+def duration(seconds: float, *, steady: bool = False) -> str:
+    """A length of time in at most two units: `320ms`, `42s`, `1m 59s`, `12m`, `3h 5m`, `4d 3h`. Never negative.
+
+    Args:
+        seconds: How long.
+        steady: Whether its second unit always stands there, minutes and seconds with two digits (`3h 05m`), so that what
+            counts on a screen keeps its place.
+    """
     seconds = max(seconds, 0.0)
     if seconds < 1:
         return f"{int(seconds * 1000)}ms" if seconds else "0s"
-    whole = int(seconds)
-    minutes, whole_seconds = divmod(whole, 60)
-    hours, whole_minutes = divmod(minutes, 60)
-    days, whole_hours = divmod(hours, 24)
+    minutes, over_minutes = divmod(int(seconds), 60)
+    hours, over_hours = divmod(minutes, 60)
+    days, over_days = divmod(hours, 24)
+    if not minutes:
+        return f"{over_minutes}s"
     if minutes < 10:
-        return _joined((minutes, "m"), (whole_seconds, "s"))
+        return _joined(f"{minutes}m", over_minutes, "s", 2, steady)
+    if not hours:
+        return f"{minutes}m"
     if not days:
-        return _joined((hours, "h"), (whole_minutes, "m"))
-    return _joined((days, "d"), (whole_hours if days < 100 else 0, "h"))
+        return _joined(f"{hours}h", over_hours, "m", 2, steady)
+    return _joined(f"{days}d", over_days, "h", 1, steady) if days < 100 else f"{days}d"
 
 
-def _joined(*parts: tuple[int, str]) -> str:
-    return " ".join(f"{count}{unit}" for count, unit in parts if count)
+def _joined(first: str, count: int, unit: str, digits: int, steady: bool) -> str:
+    if steady:
+        return f"{first} {count:0{digits}d}{unit}"
+    return f"{first} {count}{unit}" if count else first

@@ -7,45 +7,27 @@ no name, payload or error can move the cursor, recolour the terminal, or hide wh
 from __future__ import annotations
 
 import json
-import unicodedata
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
 from rich.cells import cell_len, set_cell_size
 
+from dura import durations
+
+# What the command shows alike; the monitor's rooms ask for it here.
+from dura.display import number as number
+from dura.display import of_limit as of_limit
+from dura.display import plural as plural
+from dura.display import printable as printable
+from dura.display import printable_lines as printable_lines
+from dura.display import short_id as short_id
+from dura.display import size as size
+
 NOTHING: Final = "\N{EN DASH}"
 """What stands where there is nothing to say."""
 
 _ELLIPSIS: Final = "…"
-_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Control, format (bidirectional overrides, zero width), surrogate, private and unassigned characters, line and
-# paragraph separators: what a terminal may obey, drop or draw at another width than it was measured with.
-_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
-
-def _escape(character: str) -> str:
-    if unicodedata.category(character) not in _UNPRINTABLE:
-        # Variation selectors say nothing, and terminals disagree on the width of what they follow.
-        return "" if "\ufe00" <= character <= "\ufe0f" else character
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def printable(text: str) -> str:
-    """One line of harmless text: whatever a terminal could obey is written as an escape, as in Python source."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_escape, text))
-
-
-def printable_lines(text: str) -> list[str]:
-    """Text of several lines, made harmless line by line; tabs become four spaces."""
-    return [printable(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n")]
 
 
 def clip(text: str, width: int) -> str:
@@ -68,22 +50,7 @@ def clip_middle(text: str, width: int) -> str:
 
 def duration(seconds: float) -> str:
     """A length of time in at most two units: `320ms`, `42s`, `1m 59s`, `12m`, `3h 05m`, `4d 3h`. Never negative."""
-    seconds = max(seconds, 0.0)
-    if seconds < 1:
-        return f"{int(seconds * 1000)}ms" if seconds else "0s"
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 10:
-        return f"{minutes}m {rest:02d}s"
-    hours, minutes_left = divmod(minutes, 60)
-    if hours < 1:
-        return f"{minutes}m"
-    days, hours_left = divmod(hours, 24)
-    if days < 1:
-        return f"{hours}h {minutes_left:02d}m"
-    return f"{days}d {hours_left}h" if days < 1000 else f"{days}d"
+    return durations.duration(seconds, steady=True)
 
 
 def whole_duration(seconds: float) -> str:
@@ -124,18 +91,6 @@ def at(moment: datetime | None, now: datetime) -> str:
     return f"{moment:%H:%M:%S}" if moment.date() == now.date() else f"{moment:%m-%d %H:%M}"
 
 
-def size(count: int) -> str:
-    """Bytes as `345 B`, `1.2 kB`, `64 MB`: powers of 1000, two digits at least."""
-    if count < 1000:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("kB", "MB", "GB", "TB"):
-        value /= 1000
-        if value < 999.5:
-            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
-    return f"{value:.0f} TB"
-
-
 def is_cut(text: str | None) -> bool:
     """Whether the monitor carried only the beginning of a stored value: no JSON text ends like that."""
     return text is not None and text.endswith(_ELLIPSIS)
@@ -144,11 +99,6 @@ def is_cut(text: str | None) -> bool:
 def stored_size(text: str) -> str:
     """The size of a stored value; a lower bound, with a `+`, when it was cut."""
     return size(len(text.encode(errors="replace"))) + ("+" if is_cut(text) else "")
-
-
-def number(count: int) -> str:
-    """A count with its thousands set apart: `1,204`."""
-    return f"{count:,}"
 
 
 def compact(count: int) -> str:
@@ -166,21 +116,6 @@ def compact(count: int) -> str:
 def rate(per_minute: float) -> str:
     """How many a minute: `0`, `0.4`, `9.6`, then whole numbers, at most five characters."""
     return f"{per_minute:.1f}" if 0.05 <= per_minute < 9.95 else compact(round(per_minute))
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 run`, `3 runs`."""
-    return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
-
-
-def short_id(identifier: str) -> str:
-    """The last eight characters of an id: the ones that differ between ids made in the same minute."""
-    return printable(identifier[-8:])
-
-
-def of_limit(value: int, limit: int | None) -> str:
-    """A number against its limit: `2/5`, or `2` without one."""
-    return str(value) if limit is None else f"{value}/{limit}"
 
 
 def bar(done: int, total: int, width: int) -> str:

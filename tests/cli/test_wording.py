@@ -12,16 +12,14 @@ from dura.cli.documents import decode_strictly, document
 from dura.cli.wording import (
     failure_lines,
     lease_end,
-    printable,
-    printable_lines,
     progress,
     situation,
-    size,
     sleep_of,
     until,
     value_line,
     value_lines,
 )
+from dura.display import printable, printable_lines, size
 from dura.durations import duration, parse_duration
 from dura.records import Lease, TaskRow
 

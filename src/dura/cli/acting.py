@@ -17,7 +17,8 @@ from dura.cli.exits import CommandFailed, Exit
 from dura.cli.finding import Found, find_task
 from dura.cli.output import abandon_result, ask, complain, is_terminal, note, say, say_json
 from dura.cli.watching import watched
-from dura.cli.wording import of_limit, plural, printable, short_id, until
+from dura.cli.wording import until
+from dura.display import of_limit, plural, printable, short_id
 from dura.engine import DurableEngine
 from dura.errors import InvalidRunState, TaskCancelledError, TaskNotFound
 from dura.monitor import Monitor

@@ -21,17 +21,14 @@ from dura.cli.wording import (
     at,
     failure_lines,
     moment_text,
-    number,
-    plural,
-    printable,
     progress,
     situation,
-    size,
     sleep_of,
     until,
     value_line,
     value_lines,
 )
+from dura.display import number, plural, printable, size
 from dura.durations import duration
 from dura.records import AttemptRow, CheckpointRow, TaskDetail, Waiter, Want
 from dura.states import State

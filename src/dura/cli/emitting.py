@@ -15,7 +15,8 @@ from dura.cli.documents import decode_strictly, document
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.output import complain, say, say_json
 from dura.cli.watching import watched
-from dura.cli.wording import ago, number, plural, printable
+from dura.cli.wording import ago
+from dura.display import number, plural, printable
 from dura.records import EventRow, Want
 from dura.redaction import MARK, holds_mark
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dura.cli.exits import CommandFailed, Exit
-from dura.cli.wording import printable
+from dura.display import printable
 from dura.monitor import Monitor
 from dura.records import TaskRow
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from dura.cli.page import FAINT, Cell, Column, Page
-from dura.cli.wording import NOTHING, ago, at, line_of, number, printable, size, until, value_line
+from dura.cli.wording import NOTHING, ago, at, line_of, until, value_line
+from dura.display import number, printable, size
 from dura.records import AwaitedEvent, EventRow, NamespaceRow, StateRow
 from dura.records.audit import ON_TASKS
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, TextIO
 
 from dura.cli.documents import to_json
-from dura.cli.wording import printable
+from dura.display import printable
 
 
 def prepare_streams() -> None:

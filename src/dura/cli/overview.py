@@ -11,7 +11,8 @@ from dura.cli.exits import Exit
 from dura.cli.output import say_json
 from dura.cli.page import FAINT, Cell, Page
 from dura.cli.watching import look
-from dura.cli.wording import ago, moment_text, number, plural, printable, size
+from dura.cli.wording import ago, moment_text
+from dura.display import number, plural, printable, size
 from dura.durations import duration
 from dura.records import Snapshot, Throughput, Want
 from dura.states import State

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dura.cli.wording import printable, short_id
+from dura.display import printable, short_id
 from dura.states import State
 
 if TYPE_CHECKING:

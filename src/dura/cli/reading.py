@@ -14,7 +14,8 @@ from dura.cli.exits import CommandFailed, Exit
 from dura.cli.output import is_terminal, note, say, say_json
 from dura.cli.page import Page
 from dura.cli.watching import look, tell_hidden, watched
-from dura.cli.wording import ago, plural, printable, value_lines
+from dura.cli.wording import ago, value_lines
+from dura.display import plural, printable
 from dura.monitor import Monitor
 from dura.records import Snapshot, StateRow, TaskPage, TaskQuery, Want
 

@@ -8,7 +8,7 @@ from dura.cli.acting import opened
 from dura.cli.emitting import given_value
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.output import say, say_json
-from dura.cli.wording import printable
+from dura.display import printable
 
 
 def set_state(args: Namespace) -> Exit:

@@ -8,18 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from dura.cli.page import FAINT, STATE_STYLES, Cell, Column, Page
-from dura.cli.wording import (
-    NOTHING,
-    ago,
-    lease_end,
-    line_of,
-    number,
-    of_limit,
-    printable,
-    progress,
-    situation,
-    until,
-)
+from dura.cli.wording import NOTHING, ago, lease_end, line_of, progress, situation, until
+from dura.display import number, of_limit, printable
 from dura.records import (
     CountRow,
     FailureInfo,

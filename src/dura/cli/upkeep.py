@@ -11,8 +11,8 @@ from dura.cli.exits import Exit
 from dura.cli.output import note, say, say_json
 from dura.cli.progress import progress
 from dura.cli.watching import watched
-from dura.cli.wording import number, plural, printable, size
 from dura.clock import to_text
+from dura.display import number, plural, printable, size
 from dura.durations import duration
 from dura.engine import DurableEngine
 from dura.errors import StoreError

@@ -1,18 +1,13 @@
-"""Facts as short text, and text from a store made harmless.
-
-Names, payloads and errors are whatever somebody stored. `printable` writes what a terminal could obey as an escape, so
-that none of them can move the cursor, recolour the screen or hide what follows. Times are told relative to the moment of
-the look.
-"""
+"""Facts as the command's tables and pages tell them; times are told relative to the moment of the look."""
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from datetime import datetime
 from typing import Any, Final
 
+from dura.display import printable, printable_lines
 from dura.durations import duration
 from dura.records import Lease, TaskRow
 from dura.states import SleepCause, State
@@ -20,37 +15,9 @@ from dura.states import SleepCause, State
 NOTHING: Final = "-"
 """What stands where there is nothing to say."""
 
-_SHORT_ID: Final = 8
 _LONGEST_LINE: Final = 400
 _JSON_WIDTH: Final = 74
-# Control, format (bidirectional overrides, zero width), surrogate, private and unassigned characters, line and
-# paragraph separators.
-_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _POINTER: Final = re.compile(r"\s*[~^]+\s*")
-_SHORT_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def printable(text: str) -> str:
-    r"""The text on one line, with every character that a terminal could obey as an escape such as `\x1b`."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_escape, text))
-
-
-def printable_lines(text: str) -> list[str]:
-    """Text of several lines, each made harmless; tabs become four spaces."""
-    return [printable(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n")]
-
-
-def _escape(character: str) -> str:
-    if unicodedata.category(character) not in _UNPRINTABLE:
-        return character
-    if character in _SHORT_ESCAPES:
-        return _SHORT_ESCAPES[character]
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def line_of(text: str) -> str:
@@ -58,34 +25,7 @@ def line_of(text: str) -> str:
     return printable(text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…")
 
 
-def short_id(identifier: str) -> str:
-    """The last eight characters of an id: the random ones, which any command takes in place of the whole."""
-    return printable(identifier[-_SHORT_ID:])
-
-
-# --- numbers and times ------------------------------------------------------------------------------------------------
-
-
-def number(count: int) -> str:
-    """A count with its thousands set apart: `1,204`."""
-    return f"{count:,}"
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 task`, `3 tasks`."""
-    return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
-
-
-def size(count: int) -> str:
-    """Bytes as `345 B`, `1.2 kB`, `64 MB`; powers of 1000."""
-    if count < 1000:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("kB", "MB", "GB"):
-        value /= 1000
-        if value < 999.5:
-            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
-    return f"{value / 1000:.1f} TB"
+# --- times ------------------------------------------------------------------------------------------------------------
 
 
 def ago(moment: datetime | None, now: datetime) -> str:
@@ -111,11 +51,6 @@ def at(moment: datetime | None, now: datetime) -> str:
 def moment_text(moment: datetime) -> str:
     """A moment to the second, for example `2026-01-01 12:00:00 UTC`."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def of_limit(value: int, limit: int | None) -> str:
-    """A number against its limit: `2/5`, or `2` without one."""
-    return str(value) if limit is None else f"{value}/{limit}"
 
 
 # --- what a task is about ---------------------------------------------------------------------------------------------
