@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from dura.records.conditions import Condition
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditQuery:
@@ -17,6 +19,8 @@ class AuditQuery:
     target: str | None = None
     text: str | None = None
     """A part of the entry's reason, or of what was before and after."""
+    where: tuple[Condition, ...] = ()
+    """What else must hold: conditions on `actor`, `action`, `target` and `text`, as in the fields above."""
     limit: int = 200
     after: str | None = None
     """The `next_page` of the page before."""

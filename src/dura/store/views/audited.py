@@ -7,11 +7,15 @@ found, and the next page goes on from where it stopped.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from dura.records import AuditPage, AuditQuery, AuditRow
+from dura.errors import InvalidValue
+from dura.records import AuditPage, AuditQuery, AuditRow, Condition
 from dura.store.audit import NAMESPACE
+from dura.store.views.conditions import glob
 from dura.store.views.look import Look, OutOfTimeError, json_of, moment_of, shown
 
 _LARGEST_PAGE: Final = 1_000
@@ -23,6 +27,7 @@ def audit_page(look: Look, query: AuditQuery) -> AuditPage:
     limit = min(max(query.limit, 1), _LARGEST_PAGE)
     entries: list[AuditRow] = []
     last = query.after
+    conditions = _conditions(query)
     rows = look.stream(
         "SELECT key, value, updated_at FROM state WHERE namespace = ? AND key < ? ORDER BY key DESC",
         (NAMESPACE, query.after or _AFTER_ALL_KEYS),
@@ -31,7 +36,7 @@ def audit_page(look: Look, query: AuditQuery) -> AuditPage:
         try:
             for row in rows:
                 entry = _entry(row)
-                if _matches(entry, query):
+                if _matches(entry, conditions):
                     if len(entries) == limit:
                         return AuditPage(query=query, entries=tuple(entries), next_page=last)
                     entries.append(entry)
@@ -63,15 +68,37 @@ def _text(entry: dict[str, Any], name: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _matches(entry: AuditRow, query: AuditQuery) -> bool:
-    said = " ".join(part for part in (entry.reason, entry.before, entry.after) if part)
-    return (
-        _holds(entry.actor, query.actor)
-        and _holds(entry.action, query.action)
-        and (_holds(entry.target, query.target) or _holds(entry.run_id or "", query.target))
-        and _holds(said, query.text)
-    )
+def _matches(entry: AuditRow, conditions: Sequence[Condition]) -> bool:
+    return all(_holds(entry, condition) != condition.negated for condition in conditions)
 
 
-def _holds(text: str, part: str | None) -> bool:
-    return part is None or part.lower() in text.lower()
+def _holds(entry: AuditRow, condition: Condition) -> bool:
+    texts: dict[str, tuple[str | None, ...]] = {
+        "actor": (entry.actor,),
+        "action": (entry.action,),
+        "target": (entry.target, entry.run_id),
+        "text": (" ".join(part for part in (entry.reason, entry.before, entry.after) if part),),
+    }
+    if condition.field not in texts:
+        raise InvalidValue(f"the audit has no field {condition.field!r} to filter by")
+    return any(_alike(text or "", value) for text in texts[condition.field] for value in condition.values)
+
+
+def _alike(text: str, value: str) -> bool:
+    """Whether a text holds the value, in any case, or is all of it as a pattern."""
+    text, value = text.lower(), value.lower()
+    return fnmatchcase(text, glob(value)) if "*" in value else value in text
+
+
+def _conditions(query: AuditQuery) -> tuple[Condition, ...]:
+    asked = [
+        Condition(field=field, values=(value,))
+        for field, value in (
+            ("actor", query.actor),
+            ("action", query.action),
+            ("target", query.target),
+            ("text", query.text),
+        )
+        if value is not None
+    ]
+    return (*asked, *query.where)

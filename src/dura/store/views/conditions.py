@@ -164,7 +164,7 @@ class _Asking:
             return self._part(_PART[name], value)
         if name in _WHOLE:
             if "*" in value:
-                return f"{_WHOLE[name]} GLOB {self._bind(_glob(value))}"
+                return f"{_WHOLE[name]} GLOB {self._bind(glob(value))}"
             return f"{_WHOLE[name]} = {self._bind(value)}"
         raise InvalidValue(f"tasks have no field {name!r} to filter by")
 
@@ -185,6 +185,6 @@ class _Asking:
         return f"({' OR '.join(found)})"
 
 
-def _glob(pattern: str) -> str:
-    """A GLOB pattern in which only `*` is special."""
+def glob(pattern: str) -> str:
+    """The pattern as GLOB, and the shell, write it: only `*` is special in it."""
     return pattern.replace("[", "[[]").replace("?", "[?]")
