@@ -16,7 +16,7 @@ CREATE TABLE tasks (                                   -- the intent: one row a 
     last_attempt_run  TEXT,                            -- the latest run
     completed_payload TEXT,                            -- JSON: what the handler returned
     terminal_at       TEXT,                            -- when it became terminal
-    idempotency_key   TEXT UNIQUE,
+    idempotency_key   TEXT,                            -- unique, by the index below; 1.3.0: by a UNIQUE here
 
     queue             TEXT NOT NULL DEFAULT 'default',
     steps             TEXT,                            -- JSON list of declared step names, for progress
@@ -30,6 +30,9 @@ CREATE TABLE tasks (                                   -- the intent: one row a 
     CHECK (max_attempts IS NULL OR attempts <= max_attempts),
     CHECK (max_reclaims IS NULL OR max_reclaims >= 0)
 ) STRICT;
+
+-- Which task has this key? A UNIQUE column would index the tasks without one too, a page more to write at each spawn.
+CREATE UNIQUE INDEX tasks_key ON tasks (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 CREATE TABLE runs (                                    -- one row an attempt
     run_id           TEXT PRIMARY KEY,
