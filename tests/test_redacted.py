@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import json
@@ -189,3 +190,22 @@ def test_a_reason_that_is_no_json_is_hidden_as_a_whole() -> None:
         run_id="r", task_id="t", task_name="n", attempt=1, failed_at="", failure_reason={1, 2}
     )
     assert redacted(failure, Redaction()).failure_reason == MARK
+
+
+def calls_of_monitor() -> list[tuple[str, ast.Call]]:
+    """Where the command and the terminal monitor open a store to look at it."""
+    source = Path(dura.__file__).parent
+    files = [*(source / "cli").rglob("*.py"), *(source.parent / "dura_tui").rglob("*.py")]
+    return [
+        (f"{file.relative_to(source.parent)}:{node.lineno}", node)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Monitor"
+    ]
+
+
+def test_whoever_looks_for_a_person_says_what_is_hidden() -> None:
+    calls = calls_of_monitor()
+    assert len(calls) >= 3
+    unsaid = [place for place, call in calls if "redaction" not in {word.arg for word in call.keywords}]
+    assert unsaid == []

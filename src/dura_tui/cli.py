@@ -187,7 +187,7 @@ def _check_readable(path: str) -> None:
     Raises:
         StoreError: It cannot be read. A file that is only busy is left to the monitor, which waits for it.
     """
-    with Monitor(path) as monitor:
+    with Monitor(path, redaction=None) as monitor:
         try:
             monitor.snapshot()
         except StoreBusy:

@@ -12,7 +12,7 @@ from typing import Final
 
 from dura.redaction.names import Level
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]|\s++|[^\s"{}\[\],:]++', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]\s*+|\s++|[^\s"{}\[\],:]++', re.DOTALL)
 _NUMBER: Final = re.compile(r"-?(?:\d[\d.eE+-]*|Infinity)|NaN")
 _WORDS: Final = ("null", "true", "false")
 _CUT: Final = "…"
@@ -69,7 +69,7 @@ class Scanner:
                 case '"':
                     token = self._string(token, level)
                 case "{" | "[":
-                    is_object = token == "{"
+                    is_object = token[0] == "{"
                     if is_object and self._bare and not objects:
                         level = Level.NOTHING
                     objects += is_object
