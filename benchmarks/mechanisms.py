@@ -70,15 +70,8 @@ def _no_merging() -> None:
 
 
 def _no_fusing() -> None:
-    from dura.store.settle import NO_LONGER_HELD
-
     def settle_and_claim(self: Any, settlement: Any, wanted: Any) -> Any:
-        lost = None
-        try:
-            self.settle(settlement)
-        except NO_LONGER_HELD as error:
-            lost = error
-        return lost, self.claim_next(wanted)
+        return self.settle(settlement), self.claim_next(wanted)
 
     _replace("dura.engine", "DurableEngine.settle_and_claim", settle_and_claim)
 
@@ -121,6 +114,22 @@ def _look_at_every_step() -> None:
     _replace("dura.current", "CurrentClaim.shows_unused", lambda self, step, disturbances: False)
 
 
+def _look_at_first_steps() -> None:
+    _replace("dura.engine.tasks", "saw_fresh", lambda *args, **kwargs: None)
+
+
+def _no_waiting_for_company() -> None:
+    _replace("dura.store.door", "Door.await_company", lambda self, ticket: None)
+
+
+def _sqlites_own_wait() -> None:
+    def begin(connection: Any, timeout: float) -> None:
+        connection.execute(f"PRAGMA busy_timeout={int(timeout * 1000)}")
+        connection.execute("BEGIN IMMEDIATE")
+
+    _replace("dura.store.commits", "begin", begin)
+
+
 def _random_ids() -> None:
     from benchmarks import bulk_rows
 
@@ -158,6 +167,13 @@ MECHANISMS: Final = (
         "company", "commit for all who wait", "each operation is a transaction of its own", _no_company
     ),
     Mechanism(
+        "awaiting",
+        "wait a moment for those who were let go last",
+        "a leader begins at once, and shares the interpreter with them",
+        _no_waiting_for_company,
+        rows=(*_DRAINS, "steps-32"),
+    ),
+    Mechanism(
         "merging",
         "merge the same operations of all who wait",
         "each operation of a commit has its own statements, in a savepoint",
@@ -191,6 +207,20 @@ MECHANISMS: Final = (
         "a read before each step",
         _look_at_every_step,
         rows=("steps-8", "steps-32"),
+    ),
+    Mechanism(
+        "first",
+        "let the claim look for used steps",
+        "the first step looks",
+        _look_at_first_steps,
+        rows=("steps-8", "steps-32"),
+    ),
+    Mechanism(
+        "looks",
+        "look for another process's lock every 0.2 ms at first",
+        "SQLite's busy handler, after 1, 2, 5, 10 and more",
+        _sqlites_own_wait,
+        rows=("processes", "cleanup"),
     ),
     Mechanism(
         "ids",
