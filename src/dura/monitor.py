@@ -23,8 +23,10 @@ from dura.checks import path as check_path
 from dura.clock import Clock
 from dura.errors import InvalidValue, shown
 from dura.records import Snapshot, TaskRow, Want
+from dura.records.misfits import misfit
 from dura.records.redacted import redacted
 from dura.redaction import Redaction
+from dura.store.faults import damaged
 from dura.store.reading import Reader, Source
 from dura.store.views import asked
 from dura.store.views.find import find_tasks
@@ -123,4 +125,7 @@ class Monitor:
         return found if self._redaction is None else redacted(found, self._redaction)
 
     def _look(self, view: Callable[[Look, Source], R]) -> R:
-        return self._reader.read(through(view, self.path, self._clock))
+        found = self._reader.read(through(view, self.path, self._clock))
+        if (place := misfit(found)) is not None:
+            raise damaged(self.path, f"{place} holds a value of a wrong type")
+        return found

@@ -133,6 +133,6 @@ def test_misuse_of_the_module_passes_through(tmp_path: Path) -> None:
 
 def test_bytes_where_text_belongs_are_damage(tmp_path: Path) -> None:
     path = str(tmp_path / "store.db")
-    with pytest.raises(StoreError, match="is damaged") as caught, faults_named(path):
+    with pytest.raises(StoreError, match="seems to be damaged") as caught, faults_named(path):
         b"\xff".decode()
     assert caught.value.path == path

@@ -29,7 +29,7 @@ class StateCalls(OpenedStore):
         text(namespace, "namespace")
         text(key, "key")
         found = self.database.read(lambda connection: state.get(connection, namespace, key))
-        return default if found is None else decode(found)
+        return default if found is None else self._decoded(found, f"the value of {namespace}/{key}")
 
     def has_state(self, namespace: str) -> bool:
         """Whether the namespace has any key."""
@@ -70,7 +70,12 @@ class StateCalls(OpenedStore):
                 before = state.seen(tx, namespace, key, at, "set")
             state.put(tx, namespace, [pair])
             audit.record(
-                tx, by, action="set", target=f"{namespace}/{key}", before=_noted(before), after=_noted(pair[1])
+                tx,
+                by,
+                action="set",
+                target=f"{namespace}/{key}",
+                before=_noted(before),
+                after=_noted(pair[1]),
             )
 
         self.database.write(operation)
@@ -128,7 +133,12 @@ class StateCalls(OpenedStore):
             existed = state.delete(tx, namespace, key)
             if existed:
                 audit.record(
-                    tx, by, action="delete", target=f"{namespace}/{key}", before=_noted(before), after="deleted"
+                    tx,
+                    by,
+                    action="delete",
+                    target=f"{namespace}/{key}",
+                    before=_noted(before),
+                    after="deleted",
                 )
             return existed
 
@@ -138,7 +148,7 @@ class StateCalls(OpenedStore):
         """All keys and values of the namespace, ordered by key."""
         text(namespace, "namespace")
         pairs = self.database.read(lambda connection: state.items(connection, namespace))
-        return {key: decode(value) for key, value in pairs}
+        return {key: self._decoded(value, f"the value of {namespace}/{key}") for key, value in pairs}
 
     def update_state(self, *, namespace: str, key: str, fn: Callable[[Any], Any], default: Any = None) -> Any:
         """Read, change and write a key in one transaction, which no other writer can come between.
@@ -159,9 +169,8 @@ class StateCalls(OpenedStore):
 
         def operation(tx: Transaction) -> str:
             present = state.get(tx.connection, namespace, key)
-            value = encode(
-                fn(default if present is None else decode(present)), f"the value of {namespace}/{key}"
-            )
+            what = f"the value of {namespace}/{key}"
+            value = encode(fn(default if present is None else self._decoded(present, what)), what)
             state.put(tx, namespace, [(key, value)])
             return value
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dura.checks import optional_clock, optional_text, path, permissions, text, whole
 from dura.clock import Clock
+from dura.codec import decode
 from dura.current import CurrentClaim, current_claim
 from dura.errors import InvalidValue, shown
 from dura.log import logger_of
 from dura.store.audit import Actor
 from dura.store.database import Database
 from dura.store.due import Lookout
+from dura.store.faults import UNREADABLE, unreadable
 from dura.store.schema import prepare
 from dura.store.turns import take_turns
 
@@ -112,6 +114,17 @@ class OpenedStore:
         opens a connection again.
         """
         self.database.close()
+
+    def _decoded(self, stored: str | None, what: str) -> Any:
+        """A stored value; `what` says which, for the error.
+
+        Raises:
+            StoreError: It is no JSON: the file is damaged, or was edited by hand.
+        """
+        try:
+            return decode(stored)
+        except UNREADABLE as error:
+            raise unreadable(error, self.db_path, what) from error
 
     def _token(self, run_id: str, claim_token: int | None) -> int | None:
         """The caller's token for a run: the one given, else the current claim's, else None (nobody's call)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dura.checks import function, name, optional_text, own_name, seconds, text, whole
-from dura.codec import decode, encode
+from dura.codec import encode
 from dura.current import CurrentClaim, current_claim
 from dura.engine.opened import OpenedStore
 from dura.errors import InvalidRunState, InvalidValue, LeaseLost, WorkflowSuspended
@@ -60,7 +60,7 @@ class StepCalls(OpenedStore):
         if found is None:
             value = encode(fn(), f"the result of step {step_name!r} of task {task_id}")
             found = self._keep(task_id, step_name, value, holder, claim, owner_run_id)
-        return decode(found.value)  # type: ignore[no-any-return]
+        return self._decoded(found.value, f"the result of step {step_name!r} of task {task_id}")  # type: ignore[no-any-return]
 
     def _look(
         self, task_id: str, step_name: str, holder: Holder | None, claim: CurrentClaim | None
@@ -110,7 +110,11 @@ class StepCalls(OpenedStore):
         text(task_id, "task_id")
         text(step_name, "step_name")
         found = self.database.read(lambda connection: checkpoints.peek(connection, task_id, step_name))
-        return None if found is None else decode(found.value)
+        return (
+            None
+            if found is None
+            else self._decoded(found.value, f"the result of step {step_name!r} of task {task_id}")
+        )
 
     def await_event(
         self,
@@ -139,7 +143,9 @@ class StepCalls(OpenedStore):
         outcome = self._wait(run_id, task_id, step_name, event_name, timeout_secs, claim_token)
         if outcome is None:
             return True, None
-        return False, on_timeout if outcome.value is None else decode(outcome.value)
+        if outcome.value is None:
+            return False, on_timeout
+        return False, self._decoded(outcome.value, f"the outcome of step {step_name!r} of task {task_id}")
 
     def wait_for_event(
         self,

@@ -20,6 +20,7 @@ from dura.store import claim as claiming
 from dura.store import settle
 from dura.store.claim import Claim, Granted
 from dura.store.commits import disturbances
+from dura.store.faults import UNREADABLE, unreadable
 from dura.store.idle import IdleWorkers
 from dura.store.settle import Settlement
 from dura.store.spawn import Spawn, spawn
@@ -184,7 +185,7 @@ class TaskCalls(OpenedStore):
         """The claimed task with its params; None if they cannot be read, which fails it: a retry could not help."""
         try:
             params = decode(granted.params)
-        except (ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             reason = {"type": "UnreadableParams", "message": f"the stored params are no JSON: {error}"}
             self.fail_run(
                 run_id=granted.run_id, reason=reason, retryable=False, claim_token=granted.claim_token
@@ -201,7 +202,10 @@ class TaskCalls(OpenedStore):
     def seconds_until_due(self) -> float | None:
         """Seconds until the next sleeper is due or the next lease runs out, below zero if overdue; None if neither."""
         due = self.database.read(claiming.next_due)
-        return None if due is None else seconds_between(self.database.now(), due)
+        try:
+            return None if due is None else seconds_between(self.database.now(), due)
+        except UNREADABLE as error:
+            raise unreadable(error, self.db_path, "the next due time") from error
 
     def complete_run(self, *, run_id: str, result: Any = None, claim_token: int | None = None) -> None:
         """Complete the run and its task.

@@ -14,7 +14,7 @@ from typing import Any, Final
 from dura.errors import CommitUnknown, StoreError
 from dura.store.connections import Connections, Link, Transaction, begin
 from dura.store.door import Door, Ticket
-from dura.store.faults import translate
+from dura.store.faults import UNREADABLE, named
 from dura.store.idle import IdleWorkers, claims_ride_along
 
 _LONGEST_BATCH: Final = 0.02
@@ -55,10 +55,6 @@ def _call(group: list[Ticket[Any]], transaction: Transaction) -> None:
         results = operation(transaction, [ticket.request for ticket in group])
         for ticket, result in zip(group, results, strict=True):
             ticket.result = result
-
-
-def _named(error: Exception, path: str) -> Exception:
-    return translate(error, path) if isinstance(error, sqlite3.Error) else error
 
 
 class Commits:
@@ -102,7 +98,8 @@ class Commits:
                 for ticket in batch:
                     self._serve(link, [ticket], company=False)
             else:
-                self._door.settle(batch, _named(error, self._path))
+                users_own = batch[0].alone and isinstance(error, UNREADABLE)
+                self._door.settle(batch, error if users_own else named(error, self._path))
 
     def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
         """One transaction for the batch, which grows by those who wait as long as the lock is held.
@@ -188,7 +185,7 @@ class Commits:
             transaction.execute("ROLLBACK TO operation")
             transaction.execute("RELEASE operation")
             if len(group) == 1:
-                group[0].error = _named(error, self._path)
+                group[0].error = named(error, self._path)
             else:
                 for ticket in group:
                     self._call_in_savepoint([ticket], transaction)

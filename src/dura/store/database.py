@@ -26,7 +26,7 @@ from dura.errors import StoreBusy
 from dura.store.commits import Commits
 from dura.store.connections import Connections, Transaction
 from dura.store.door import Door, Late, Ticket
-from dura.store.faults import named
+from dura.store.faults import UNREADABLE, named
 from dura.store.idle import IdleWorkers
 
 Q = TypeVar("Q")
@@ -131,10 +131,10 @@ class Database:
         try:
             with link.busy:
                 return query(self._connections.open(link))
-        except sqlite3.ProgrammingError:
-            raise
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise named(error, self.path) from error
+        except (sqlite3.Error, *UNREADABLE) as error:
+            if (meant := named(error, self.path)) is error:
+                raise
+            raise meant from error
 
     def version(self) -> int:
         """A number that differs once another connection has committed; for the calling thread to compare over time."""

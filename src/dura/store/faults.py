@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNotFound
+from dura.errors import EngineError, NotADuraStore, StoreBusy, StoreError, StoreNotFound
 
 _MEANINGS: Final[dict[int, tuple[type[StoreError], str]]] = {
     sqlite3.SQLITE_BUSY: (
@@ -84,6 +84,12 @@ _MEANINGS: Final[dict[int, tuple[type[StoreError], str]]] = {
     sqlite3.SQLITE_NOMEM: (StoreError, "there is no memory left to work on {path}. Nothing was written."),
 }
 
+UNREADABLE: Final = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What code raises that meets nothing where there is always something, a number where there is text, a text that is no time:
+all of which the schema forbids, and a damaged file can hold."""
+
 _MOVED: Final = (
     "{path} was moved, replaced or deleted while it was open. Nothing was written. Put the file back, or open the "
     "new one."
@@ -132,21 +138,40 @@ def faults_named(path: str) -> Iterator[None]:
 
     Raises:
         StoreError: SQLite reported an error; its class and text are those of `translate`. Or a damaged file holds
-            bytes where text belongs.
+            what the schema forbids.
     """
     try:
         yield
-    except sqlite3.ProgrammingError:
-        raise
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise named(error, path) from error
+    except (sqlite3.Error, *UNREADABLE) as error:
+        if (meant := named(error, path)) is error:
+            raise
+        raise meant from error
 
 
-def named(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StoreError:
-    """The error to raise for one of a use of the store: one that names `path`."""
-    if isinstance(error, UnicodeDecodeError):
-        return StoreError(
-            f"{path} is damaged: a text in it is no text ({error.reason}). Keep a copy, and restore a backup.",
-            path=path,
-        )
-    return translate(error, path)
+def named(error: Exception, path: str) -> Exception:
+    """The error to raise for one that a use of the store has met: one that names `path`, or the same if it says enough."""
+    if isinstance(error, EngineError | sqlite3.ProgrammingError):
+        return error
+    if isinstance(error, sqlite3.Error):
+        return translate(error, path)
+    return unreadable(error, path) if isinstance(error, UNREADABLE) else error
+
+
+def unreadable(error: Exception, path: str, what: str = "something in it") -> StoreError:
+    """The error to raise where what the file holds is not what belongs there.
+
+    Args:
+        error: What reading it raised.
+        path: The store's file.
+        what: What cannot be read, for example `the result of step 'charge'`.
+    """
+    return damaged(path, f"{what} cannot be read ({type(error).__name__}: {error})")
+
+
+def damaged(path: str, why: str) -> StoreError:
+    """The error to raise for a file that holds what the schema forbids."""
+    return StoreError(
+        f"{path} seems to be damaged: {why}. Keep a copy, run `dura check` on it, and restore a backup. If the check finds "
+        "nothing, this is a fault of dura's: please report it.",
+        path=path,
+    )
