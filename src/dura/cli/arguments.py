@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
+from dura.actor import present_actor
 from dura.checks import RESERVED
-from dura.cli.emitting import present_actor
 from dura.durations import parse_duration
 from dura.errors import InvalidFilter
 from dura.filters import marked, parse

@@ -1,10 +1,7 @@
-"""The command that emits an event, and who acts when nobody says."""
+"""The command that emits an event, and the values that commands are given."""
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -111,13 +108,3 @@ def _read(what: str, file: str, where: str) -> str:
     except UnicodeError:
         why = "it is no UTF-8 text"
     raise CommandFailed(f"cannot read the {what} from {where}: {why}", Exit.USAGE)
-
-
-def present_actor() -> str:
-    """Who sits at this terminal: `user@host`, and the client's address when they came over SSH."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = f"uid{os.getuid()}"
-    client = (os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_CLIENT") or "").split()
-    return f"{user}@{socket.gethostname()}" + (f" (ssh from {client[0]})" if client else "")
