@@ -62,9 +62,10 @@ def _about_to_expire(stage: Stage) -> ClaimedTask:
     return task
 
 
-def _two_pending(stage: Stage) -> None:
-    for priority in (0, 5):
-        stage.engines[0].spawn_task(name="a", params=None, priority=priority)
+def _two_pending(stage: Stage) -> list[str]:
+    """Two tasks, of which the second comes first."""
+    engine = stage.engines[0]
+    return [engine.spawn_task(name="a", params=None, priority=priority).task_id for priority in (0, 5)]
 
 
 def _two_held(stage: Stage) -> list[ClaimedTask]:
@@ -142,7 +143,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
 
 
 @_group("claim against claim", _two_pending)
-def _(stage: Stage, _: None, chance: Random) -> Scripts:
+def _(stage: Stage, _: list[str], chance: Random) -> Scripts:
     lane = chance.choice(({}, {"max_priority": 0}))
     return [
         [calls.claim("w1")],
@@ -208,8 +209,18 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     how = chance.choice(("token", "context", "nobody"))
     return [
         step_calls.checkpoints(stage, task, ["s1", "s2"], 1, how),
-        [calls.claim("w2")],
+        [chance.choice((calls.claim("w2"), step_calls.claim_and_step(stage, "w2", "s1", 3)))],
         *_some(chance, [calls.complete(task)], step_calls.checkpoints(stage, task, ["s1"], 2, "nobody")),
+    ]
+
+
+@_group("first step against all others", _two_pending)
+def _(stage: Stage, task_ids: list[str], chance: Random) -> Scripts:
+    task_id = task_ids[1]
+    return [
+        [step_calls.claim_and_step(stage, "w1", "s1", 1)],
+        [chance.choice((calls.cancel(task_id), step_calls.step_of_nobody(stage, task_id, "s1", 2)))],
+        *_some(chance, [step_calls.claim_and_step(stage, "w2", "s1", 3)], [calls.requeue(task_id)]),
     ]
 
 

@@ -6,6 +6,7 @@ which the scheduler knows who waits for it. Waiting takes no time; whether a wai
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from random import Random
@@ -13,6 +14,10 @@ from typing import Final
 
 _PATIENCE: Final = 20.0
 """Seconds that the test waits for a play to end: a player that blocks where the scheduler does not know of it never ends."""
+
+
+_SHORT: Final = 1.0
+"""Seconds; a wait that is shorter may end at any time without its cause."""
 
 
 class Gate:
@@ -24,7 +29,7 @@ class Gate:
         self._scheduler = scheduler
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        if not self.open and not self._scheduler.wait(self, bounded=timeout >= 0):
+        if not self.open and not self._scheduler.wait(self, math.inf if timeout < 0 else timeout):
             return False
         self.open = False
         return True
@@ -57,7 +62,7 @@ class Scheduler:
         self._batons = [_taken() for _ in range(players)]
         self._over = _taken()
         self._playing: list[int] = []
-        self._waiting: dict[int, tuple[Gate, bool]] = {}
+        self._waiting: dict[int, tuple[Gate, float]] = {}
         self._places: dict[int, int] = {}
         self._threads = [
             threading.Thread(target=self._live, args=(place,), name=f"player-{place}", daemon=True)
@@ -106,11 +111,11 @@ class Scheduler:
         if self.chance.random() < self._restless:
             self._switch(place, self._next(None))
 
-    def wait(self, gate: Gate, *, bounded: bool) -> bool:
-        """Wait until the gate is open. False: the wait was bounded, and too long."""
+    def wait(self, gate: Gate, seconds: float) -> bool:
+        """Wait until the gate is open. False: it took longer than so many seconds."""
         place = self._places[threading.get_ident()]
         self.log.append((place, f"waits for {gate.what}"))
-        self._waiting[place] = gate, bounded
+        self._waiting[place] = gate, seconds
         self._switch(place, self._next(None))
         del self._waiting[place]
         if not gate.open:
@@ -148,7 +153,7 @@ class Scheduler:
 
     def _next(self, ended: int | None) -> int:
         """Who goes on: one that can, now and then one whose wait is said to be too long."""
-        late = [place for place, (_, bounded) in self._waiting.items() if bounded]
+        late = [place for place, (_, seconds) in self._waiting.items() if seconds < math.inf]
         if late and self._impatient and self.chance.random() < self._impatient:
             return self.chance.choice(sorted(late))
         ready = self._ready()
@@ -164,9 +169,14 @@ class Scheduler:
         return self.chance.choice(ready)
 
     def _ready(self) -> list[int]:
+        """Who plays and waits for nothing, or for a gate that is open, or not for long."""
         return [
-            place for place in self._playing if place not in self._waiting or self._waiting[place][0].open
+            place for place in self._playing if place not in self._waiting or _soon(*self._waiting[place])
         ]
+
+
+def _soon(gate: Gate, seconds: float) -> bool:
+    return gate.open or seconds < _SHORT
 
 
 def _taken() -> threading.Lock:

@@ -97,9 +97,10 @@ class Stage:
         self.other.execute("COMMIT")
         self.claims.clear()
         for engine in self.engines:
-            # As if nobody had looked for what is due yet.
+            # As if nobody had looked for what is due yet, or stood in line.
             lookout = engine._take_turns.keywords["lookout"]
             lookout._last = lookout._next = ""
+            vars(engine.database._door).update(vars(door.Door()))
 
     def _insert(self, table: str) -> str:
         columns = [name for (name,) in self.other.execute("SELECT name FROM pragma_table_info(?)", (table,))]
@@ -163,10 +164,11 @@ class Stage:
             patch.setattr(room, "Ticket", ScheduledTicket)
         patch.setattr(commits.Commits, "lead", lead_under_the_lock)
         before(commits.Commits, "_commit", "commits")
-        before(commits, "_settle", "tells", after="has told")
         before(commits, "_call", "operates")
         before(door.Door, "enter", "enters")
+        before(door.Door, "await_company", "awaits company")
         before(door.Door, "company", "looks for company")
+        before(door.Door, "settle", "tells", after="has told")
         before(door.Door, "put_back", "puts back")
         before(door.Door, "leave", "leaves", after="has left")
         before(database.Database, "read", "reads", after="has read")
@@ -176,7 +178,8 @@ class Stage:
     def _stop_watches(self, patch: pytest.MonkeyPatch) -> None:
         """Let no play depend on how fast the machine is."""
         patch.setattr(commits, "time", types.SimpleNamespace(monotonic=self._monotonic))
-        patch.setattr(current, "monotonic", lambda: 0.0)
+        for room in (current, door):
+            patch.setattr(room, "monotonic", lambda: 0.0)
         rest: Callable[[float], None] = lambda _: self.scheduler.give_way("rests")  # noqa: E731
         patch.setattr(oversight, "Pace", partial(Pace, timer=lambda: 0.0, sleep=rest))
 

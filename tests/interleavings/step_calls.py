@@ -83,14 +83,6 @@ def _checkpoint(stage: Stage, task: ClaimedTask, name: str, value: Any, how: str
     holder = None if how == "nobody" else (task.run_id, task.claim_token or 0)
 
     def real(engine: DurableEngine) -> Any:
-        ran = False
-
-        def fn() -> Any:
-            nonlocal ran
-            ran = True
-            stage.scheduler.give_way("in the step")
-            return value
-
         # Threads of a handler share what one step has shown of its claim. Another engine has no part in that.
         claim = stage.claims.setdefault(task.run_id, CurrentClaim(engine, task)) if how == "context" else None
         told: dict[str, Any] = {"owner_run_id": task.run_id, "claim_token": task.claim_token}
@@ -98,24 +90,87 @@ def _checkpoint(stage: Stage, task: ClaimedTask, name: str, value: Any, how: str
             told = {}
         before = current._current.set(claim)
         try:
-            return engine.checkpoint(task_id=task.task_id, step_name=name, fn=fn, **told), ran
-        except EngineError as error:
-            return type(error), ran
+            return _step(stage, engine, task.task_id, name, value, **told)
         finally:
             current._current.reset(before)
 
     def looked(world: World, got: Any) -> Any:
-        try:
-            found = steps.look(world.store, task.task_id, name, holder)
-        except EngineError as error:
-            return Ended((type(error), False))
-        return None if found is None else Ended((json.loads(found), False))
+        ended = _looked(world, task.task_id, name, holder)
+        return None if ended is None else Ended((ended, False))
 
     def kept(world: World, got: Any) -> Any:
-        try:
-            found = steps.keep(world.store, world.now, task.task_id, name, json.dumps(value), holder, None)
-        except EngineError as error:
-            return type(error), True
-        return json.loads(found), True
+        return _kept(world, task.task_id, name, value, holder), True
 
     return Call(f"step {name} by {how}", real, (Moment(looked), Moment(kept)), busy=(1,))
+
+
+def step_of_nobody(stage: Stage, task_id: str, name: str, value: Any) -> Call:
+    """A step by somebody who holds no run."""
+    nobody = ClaimedTask(run_id="", task_id=task_id, attempt=1, name="a", params=None)
+    return _checkpoint(stage, nobody, name, value, "nobody")
+
+
+def claim_and_step(stage: Stage, worker: str, name: str, value: Any) -> Call:
+    """Claim a run, and do a step of it as a handler does, for whom the claim may have looked already."""
+
+    def real(engine: DurableEngine) -> Any:
+        task = engine.claim_task(worker_id=worker, timeout_secs=LEASE)
+        if task is None:
+            return None
+        with current.holding(engine, task):
+            return task, *_step(stage, engine, task.task_id, name, value)
+
+    def claimed(world: World, got: Any, look: bool) -> Any:
+        expected = got[0] if isinstance(got, tuple) else None
+        if claims(world, look) != expected:
+            raise OtherwiseError
+        return Ended(None) if expected is None else None
+
+    def looked(world: World, got: Any) -> Any:
+        task = got[0]
+        ended = _looked(world, task.task_id, name, (task.run_id, task.claim_token))
+        return None if ended is None else Ended((task, ended, False))
+
+    def kept(world: World, got: Any) -> Any:
+        task = got[0]
+        return task, _kept(world, task.task_id, name, value, (task.run_id, task.claim_token)), True
+
+    claims = claims_by(worker, LEASE, None)
+    moments = either_way(claimed), Moment(looked), Moment(kept)
+    return Call(f"claim by {worker} and step {name}", real, moments, busy=(0, 2))
+
+
+def _step(
+    stage: Stage, engine: DurableEngine, task_id: str, name: str, value: Any, **told: Any
+) -> tuple[Any, bool]:
+    """What the step gives, and whether its function was run."""
+    ran = False
+
+    def fn() -> Any:
+        nonlocal ran
+        ran = True
+        stage.scheduler.give_way("in the step")
+        return value
+
+    try:
+        return engine.checkpoint(task_id=task_id, step_name=name, fn=fn, **told), ran
+    except EngineError as error:
+        return type(error), ran
+
+
+def _looked(world: World, task_id: str, name: str, holder: tuple[str, int] | None) -> Any:
+    """What the look before the step gives; None: its function is to be run."""
+    try:
+        found = steps.look(world.store, task_id, name, holder)
+    except EngineError as error:
+        return type(error)
+    return None if found is None else json.loads(found)
+
+
+def _kept(world: World, task_id: str, name: str, value: Any, holder: tuple[str, int] | None) -> Any:
+    """What the step gives whose function was run."""
+    try:
+        found = steps.keep(world.store, world.now, task_id, name, json.dumps(value), holder, None)
+    except EngineError as error:
+        return type(error)
+    return json.loads(found)
