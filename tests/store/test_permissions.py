@@ -69,6 +69,23 @@ def test_a_file_that_exists_keeps_its_permissions(path: Path, content: str) -> N
     engine.close()
 
 
+def test_a_link_to_a_file_that_is_still_to_be_made_opens_no_way_around_the_mode(path: Path) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path.name)
+    DurableEngine(link, mode=0o600).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert link.is_symlink()
+
+
+def test_compacting_keeps_the_permissions(path: Path) -> None:
+    engine = DurableEngine(path, mode=0o660)
+    started(engine)
+    engine.compact()
+    assert modes(path.parent) == dict.fromkeys(FILES, 0o660)
+    engine.close()
+    assert modes(path.parent) == {"store.db": 0o660}
+
+
 @pytest.mark.parametrize(
     ("mode", "why"),
     [

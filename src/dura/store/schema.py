@@ -124,12 +124,12 @@ def _make_file(path: str, mode: int | None) -> None:
     """Make an empty file, unless there is one, with these permissions, or those that the umask grants.
 
     SQLite by itself would grant fewer; to a log and its index it gives the permissions of the file. A file that exists is not
-    opened: closing it would drop the locks of this process's other connections to it.
+    opened: closing it would drop the locks of this process's other connections to it. A link to a file that is still to be
+    made is followed, or SQLite would make that file in its own way.
     """
+    target, asked = os.path.realpath(path), 0o666 if mode is None else mode
     try:
-        file = os.open(
-            path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666 if mode is None else mode
-        )
+        file = os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, asked)
         try:
             if mode is not None:
                 os.fchmod(file, mode)
