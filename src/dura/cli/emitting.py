@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from pathlib import Path
 from typing import Any, Final
 
 from dura.cli.acting import opened
 from dura.cli.documents import decode_strictly, document
 from dura.cli.exits import CommandFailed, Exit
+from dura.cli.input import read_text
 from dura.cli.output import complain, say, say_json
 from dura.cli.watching import watched
 from dura.cli.wording import ago
@@ -74,13 +73,13 @@ def given_value(what: str, text: str | None, file: str | None) -> Any:
         file: What the second does; `-` is standard input.
 
     Raises:
-        CommandFailed: It is no JSON, it holds the mark of something hidden, or its file cannot be read.
+        CommandFailed: It is no JSON, it holds the mark of something hidden, or its file cannot be read or is too large.
     """
     where = f"--{what}"
     hint = f"""\nText needs quotes inside quotes: --{what} '"yes"'.""" if file is None else ""
     if file is not None:
         where = "standard input" if file == "-" else file
-        text = _read(what, file, where)
+        text = read_text(file, what)
     if text is None:
         return None
     try:
@@ -94,17 +93,3 @@ def given_value(what: str, text: str | None, file: str | None) -> Any:
             Exit.USAGE,
         )
     return value
-
-
-def _read(what: str, file: str, where: str) -> str:
-    try:
-        if file != "-":
-            return Path(file).read_text("utf-8")
-        if sys.stdin is not None:
-            return sys.stdin.read()
-        why = "it is closed"
-    except OSError as error:
-        why = error.strerror or str(error)
-    except UnicodeError:
-        why = "it is no UTF-8 text"
-    raise CommandFailed(f"cannot read the {what} from {where}: {why}", Exit.USAGE)
