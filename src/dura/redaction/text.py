@@ -1,4 +1,4 @@
-"""Secrets in running text: `name=value` and `name: value`, passwords in URLs, `Bearer …`.
+"""Secrets in running text: `name=value` and `name: value`, passwords in URLs, `Bearer …`, private keys.
 
 Nobody can know all the ways in which a message may tell a secret: what stands there without its name is not found.
 """
@@ -41,6 +41,8 @@ _URL_PASSWORD: Final = re.compile(
 )
 _SCHEME: Final = re.compile(r"""(\b(?i:bearer|basic)\s+)(?=\S[^\s"',;]*[\dA-Z=])[^\s"',;]{6,}""")
 
+_PRIVATE_KEY: Final = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL)
+
 _FRAME: Final = re.compile(r'\s*File ".*", line \d+')
 _NO_SECRET: Final = re.compile(r"(?:none|null|nil|undefined|true|false)[.!?]?", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d[\d.,_]*")
@@ -55,7 +57,7 @@ def hide_in_text(text: str, mark: str, level_of: Callable[[str], Level]) -> str:
         level_of: How much is hidden under a name.
     """
     lines, code = [], False
-    for line in text.split("\n"):
+    for line in _PRIVATE_KEY.sub(rf"\1{mark}", text).split("\n"):
         hidden = _SCHEME.sub(rf"\1{mark}", _URL_PASSWORD.sub(rf"\1{mark}", line))
         lines.append(_hide_pairs(hidden, mark, level_of, code=code))
         code = _FRAME.match(line) is not None
