@@ -16,7 +16,7 @@ from dura.engine import pace
 from dura.monitor import Monitor
 from dura.records import Removable, StepCount, Want
 
-WHO = {"actor": "ann@web1", "reason": "stuck"}
+WHO: dict[str, Any] = {"actor": "ann@web1", "reason": "stuck"}
 
 
 def audit(path: Path) -> list[dict[str, Any]]:
