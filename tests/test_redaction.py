@@ -260,6 +260,13 @@ def test_any_text_at_all_can_be_looked_at(text: str, names: list[str], bare: boo
     assert RULES.text(RULES.text(text)) == RULES.text(text)
 
 
+@pytest.mark.parametrize("value", [None, 5, b"password", ["a"]])
+def test_what_is_no_text_is_refused(value: Any) -> None:
+    for call in (RULES.hides, RULES.json, RULES.text):
+        with pytest.raises(InvalidValue, match="must be a str"):
+            call(value)
+
+
 # --- running text ----------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
+from dura.errors import InvalidValue, shown
 from dura.redaction.names import HIDDEN, SHOWN, Level, checked, matcher, signs, words
 from dura.redaction.text import ENDS_OF_NAMES, SIGNS, hide_in_text
 from dura.redaction.values import NoJsonError, Scanner
@@ -87,7 +88,12 @@ class Redaction:
         return cls(hide=hide, show=show)
 
     def hides(self, name: str) -> bool:
-        """Whether what stands under a name is hidden, at least if it is a text."""
+        """Whether what stands under a name is hidden, at least if it is a text.
+
+        Raises:
+            InvalidValue: It is no name but something else.
+        """
+        _check(name, "name")
         return self._level(name) is not Level.NOTHING
 
     def json(self, text: str, names: Iterable[str] = (), *, bare: bool = False) -> str:
@@ -99,7 +105,11 @@ class Redaction:
                 `/`. One with a digit in it is taken for an id, and the part before it counts too: `otp:user_7`.
             bare: Whether the names hide only what stands under no key. So it is with results of steps, whose names are verbs:
                 of `fetch_token`, text is hidden, and of an object what its own keys hide.
+
+        Raises:
+            InvalidValue: It is no text.
         """
+        _check(text, "text")
         level = max((self._level_of_last_part(name) for name in names), default=Level.NOTHING)
         if level is Level.NOTHING and not self._may_hide(text):
             return text
@@ -111,7 +121,12 @@ class Redaction:
         return text if found == text else found
 
     def text(self, text: str) -> str:
-        """Running text without what is hidden; the text itself if that is nothing."""
+        """Running text without what is hidden; the text itself if that is nothing.
+
+        Raises:
+            InvalidValue: It is no text.
+        """
+        _check(text, "text")
         if not any(map(text.__contains__, ENDS_OF_NAMES)) or not self._may_hide(text):
             return text
         found = hide_in_text(text, MARK, self._level)
@@ -140,6 +155,11 @@ class Redaction:
             if len(self._known) < _MOST_KNOWN:
                 self._known[name] = level
         return level
+
+
+def _check(value: object, what: str) -> None:
+    if not isinstance(value, str):
+        raise InvalidValue(f"{what} must be a str, not {shown(value)}")
 
 
 BUILT_IN: Final = Redaction()
