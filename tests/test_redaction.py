@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dura import InvalidValue
-from dura.redaction import MARK, Redaction, holds_mark
+from dura.redaction import HIDDEN, MARK, Redaction, holds_mark
 
 RULES = Redaction()
 
@@ -90,6 +92,13 @@ def test_a_pattern_that_matches_nothing_is_refused(hide: Any) -> None:
 def test_a_wrong_pattern_in_the_environment_is_refused_by_the_name_of_the_variable() -> None:
     with pytest.raises(InvalidValue, match="DURA_SHOW has the pattern '--'"):
         Redaction.from_environment({"DURA_SHOW": "a,--"})
+
+
+def test_the_page_on_secrets_names_every_built_in_pattern() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "howto" / "secrets.md").read_text("utf-8")
+    in_one_word = {pattern.replace("_", "") for pattern in HIDDEN if "_" in pattern}
+    named = {pattern.strip("*") for pattern in HIDDEN} - in_one_word
+    assert {name for name in named if not re.search(rf"[`…]{name}`", page)} == set()
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
