@@ -15,7 +15,7 @@ from dura import DurableEngine, WorkflowSuspended
 from fuzz.calls import Facts
 from fuzz.values import returning
 
-EXAMPLES: Final = 500 if os.environ.get("DURA_TEST_SOAK") else 25
+EXAMPLES: Final = int(os.environ.get("DURA_TEST_EXAMPLES", "500")) if os.environ.get("DURA_TEST_SOAK") else 25
 """Of each call."""
 
 SETTINGS: Final = settings(

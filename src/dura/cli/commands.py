@@ -23,6 +23,15 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise CommandFailed(f"{message}\n`{self.prog} --help` shows what it takes", Exit.USAGE)
 
+    def parse_words(self, words: list[str]) -> argparse.Namespace:
+        """Parse a command line, options anywhere."""
+        for word in words:
+            if word.startswith("--") and word.endswith("=--"):
+                # argparse takes the second `--` for the end of the options, and the value for none at all.
+                self.error(f"{word!r} gives no value")
+        # Mixed, options and names are told apart in two passes, of which the second has forgotten the `--`.
+        return self.parse_args(words) if "--" in words else self.parse_intermixed_args(words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
@@ -40,7 +49,7 @@ class Command:
     run: Callable[[argparse.Namespace], Exit]
     examples: tuple[str, ...]
 
-    def parser(self) -> argparse.ArgumentParser:
+    def parser(self) -> _Parser:
         """Its parser."""
         parser = _Parser(
             prog=f"dura {self.name}",

@@ -71,9 +71,7 @@ def _run(argv: list[str]) -> int:
         complain(f"there is no command {first!r}; `dura --help` lists them")
         return Exit.USAGE
     try:
-        parser = command.parser()
-        # Mixed, options and names are told apart in two passes, of which the second has forgotten the `--`.
-        args = parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest)
+        args = command.parser().parse_words(rest)
     except SystemExit:
         # The help was asked for and has been printed; errors come as CommandFailed.
         return Exit.DONE
