@@ -35,6 +35,7 @@ from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.main import MainScreen
 from dura_tui.screens.many import ProgressDialog
 from dura_tui.theme import OURS, Colourless, after, palette_of
+from dura_tui.typeahead import Typeahead
 from dura_tui.widgets.bars import Freshness
 
 Breakpoints = list[tuple[int, str]] | None
@@ -43,7 +44,7 @@ _TICK_SECONDS: Final = 1.0
 _SLOW_TICK_SECONDS: Final = 5.0
 
 
-class DuraApp(App[None]):
+class DuraApp(Typeahead):
     """The terminal monitor of one store."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "app.tcss"

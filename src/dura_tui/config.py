@@ -32,6 +32,9 @@ CLIPBOARDS: Final = ("terminal", "file")
 
 _SHOWN_FAULTS: Final = 8
 
+_LARGEST: Final = 256 * 1024
+"""Bytes of a file of settings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -77,7 +80,7 @@ def load(path: str | None) -> Settings:
     """
     file = Path(path) if path is not None else default_path()
     try:
-        text = file.read_text("utf-8")
+        text = _text(file)
     except (FileNotFoundError, NotADirectoryError):
         if path is None:
             return Settings()
@@ -86,6 +89,15 @@ def load(path: str | None) -> Settings:
         why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise WrongSettings(f"{file}: cannot be read: {why}") from error
     return parse(text, str(file))
+
+
+def _text(file: Path) -> str:
+    """What the file holds, or so much of it that it cannot be settings: a device has no end, and a pipe may have no writer."""
+    with open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as opened:
+        found = opened.read(_LARGEST + 1) or b""
+    if len(found) > _LARGEST:
+        raise WrongSettings(f"{file}: these are no settings: it holds more than {_LARGEST // 1024} KiB")
+    return found.decode("utf-8")
 
 
 def parse(text: str, name: str) -> Settings:
@@ -213,7 +225,7 @@ def _key(written: str, where: tuple[str, ...], complain: Complain) -> str:
 
 
 def _meant(name: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else "; --print-config prints all there are"
 
 

@@ -67,7 +67,7 @@ class Picture:
             self._characters = [[_UNKNOWN] * columns for _ in range(lines)]
             self._codes = [[""] * columns for _ in range(lines)]
         pieces: list[str] = []
-        code = None
+        code = ""
         for y, x, strip in _fragments(update):
             if not 0 <= y < size[1] or x >= size[0]:
                 continue

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
 import signal
-import struct
 import subprocess
 import sys
-import termios
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,58 +15,21 @@ import pytest
 from conftest import wait_until
 from dura import DurableEngine
 from dura_tui.terminal import HUNG_UP
+from tui.far_end import Terminal
 
 pytestmark = pytest.mark.crash
-
-
-class Terminal:
-    """The far end of a pseudo-terminal, with the monitor at the near end."""
-
-    def __init__(self, path: Path) -> None:
-        self.far, near = pty.openpty()
-        fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "dura_tui", str(path)],
-            stdin=near,
-            stdout=near,
-            stderr=near,
-            start_new_session=True,
-        )
-        os.close(near)
-        self.output = b""
-        self._closing = False
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        os.set_blocking(self.far, False)
-        while not self._closing:
-            try:
-                self.output += os.read(self.far, 65536)
-            except BlockingIOError:
-                threading.Event().wait(0.01)
-            except OSError:
-                return
-
-    def close(self) -> None:
-        if not self._closing:
-            self._closing = True
-            self._reader.join()
-            os.close(self.far)
 
 
 @pytest.fixture
 def terminal(path: Path) -> Iterator[Terminal]:
     DurableEngine(path).close()
-    terminal = Terminal(path)
+    terminal = Terminal("-m", "dura_tui", path)
     try:
-        wait_until(lambda: b"Overview" in terminal.output or terminal.process.poll() is not None)
+        wait_until(lambda: "Overview" in terminal.shown().text or terminal.process.poll() is not None)
         assert terminal.process.poll() is None, terminal.output.decode(errors="replace")
         yield terminal
     finally:
-        terminal.process.kill()
-        terminal.process.wait()
-        terminal.close()
+        terminal.end()
 
 
 def test_a_closed_terminal_ends_the_process_though_no_signal_comes(terminal: Terminal) -> None:
@@ -93,10 +52,8 @@ def test_a_termination_signal_gives_the_terminal_back(terminal: Terminal) -> Non
 def test_a_monitor_that_was_stopped_draws_the_whole_screen_when_it_goes_on(terminal: Terminal) -> None:
     terminal.process.send_signal(signal.SIGTSTP)
     wait_until(lambda: b"\x1b[?1049l" in terminal.output)
-    before = len(terminal.output)
     terminal.process.send_signal(signal.SIGCONT)
-    wait_until(lambda: b"Overview" in terminal.output[before:])
-    wait_until(lambda: b"throughput" in terminal.output[before:])
+    wait_until(lambda: all(word in terminal.shown().text for word in ("Overview", "throughput", "live")))
 
 
 def test_a_monitor_that_could_not_be_seen_does_not_start(path: Path, tmp_path: Path) -> None:

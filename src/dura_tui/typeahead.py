@@ -1,0 +1,81 @@
+"""Keys that were typed ahead go where they were meant to go: each waits until the one before it has done its work.
+
+Over a slow line several keys arrive at once. Textual hands them all to the widget that has the focus at that moment, so
+that of `/queue` typed quickly, only `/` would reach the list: the rest would be obeyed as keys, `q` among them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from textual.app import App
+from textual.events import Event, Key, Paste
+from textual.message import Message
+from textual.timer import Timer
+
+_PATIENCE_SECONDS: Final = 0.5
+"""After so long the next key is taken, whatever became of the one before it: its widget may be gone."""
+
+_ROUNDS: Final = 4
+"""As many messages as a key sets off one after the other: a submitted line is applied, left, and the focus moved."""
+
+
+class Typeahead(App[None]):
+    """An app that takes one key at a time."""
+
+    class KeyDone(Message):
+        """Follows a key through the same widgets, up to the app; and again, what these widgets have sent since."""
+
+        def __init__(self, number: int, rounds: int = _ROUNDS) -> None:
+            super().__init__()
+            self.number = number
+            self.rounds = rounds
+
+    _typed: deque[Key | Paste]
+    _number = 0
+    _busy = False
+    _patience: Timer | None = None
+
+    def __init__(self) -> None:
+        """Begin with nothing typed."""
+        super().__init__()
+        self._typed = deque()
+
+    async def on_event(self, event: Event) -> None:
+        """Take what is typed in its order, and everything else as it comes."""
+        if not isinstance(event, Key | Paste) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        self._typed.append(event)
+        if not self._busy:
+            await self._take_next()
+        elif self._patience is None:
+            self._patience = self.set_timer(_PATIENCE_SECONDS, self._take_next)
+
+    async def _take_next(self) -> None:
+        if self._patience is not None:
+            self._patience.stop()
+            self._patience = None
+        self._busy = bool(self._typed)
+        if not self._typed:
+            return
+        self._number += 1
+        target = self.focused or self.screen
+        await super().on_event(self._typed.popleft())
+        target.post_message(self.KeyDone(self._number))
+        if self._typed:
+            self._patience = self.set_timer(_PATIENCE_SECONDS, self._take_next)
+
+    def on_typeahead_key_done(self, message: KeyDone) -> None:
+        """What the key asked for has been begun; when it is drawn, the focus is where the next key belongs."""
+        if message.number != self._number:
+            return
+        if message.rounds > 1:
+            (self.focused or self.screen).post_message(self.KeyDone(message.number, message.rounds - 1))
+        else:
+            self.screen.call_after_refresh(self._after_drawing, message.number)
+
+    async def _after_drawing(self, number: int) -> None:
+        if number == self._number and self._busy:
+            await self._take_next()

@@ -1,0 +1,118 @@
+"""What the monitor costs a terminal and a store while nothing happens, counted on a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import wait_until
+from dura import DurableEngine
+from dura_tui.keys import VIEW_KEYS
+from tui.far_end import Terminal
+from tui.harness import fill
+
+LOOKS = 12
+
+PROGRAM = """
+import sys
+from datetime import UTC, datetime, timedelta
+from dura_tui.app import DuraApp
+from dura_tui.config import Settings
+
+looks = 0
+look = DuraApp.on_nothing_changed
+
+def counted(self, message):
+    global looks
+    looks += 1
+    look(self, message)
+    self.tick()
+    with open(sys.argv[2], "a") as log:
+        log.write(".")
+
+def clock():
+    return datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC) + timedelta(seconds=int(sys.argv[3]) * looks)
+
+DuraApp.on_nothing_changed = counted
+DuraApp(sys.argv[1], clock=clock, refresh=0.05, settings=Settings(slow=sys.argv[4] == "slow")).run()
+"""
+"""The monitor, which draws after each look, and whose clock goes on by so many seconds with each look."""
+
+
+Start = Callable[[int, str], tuple[Terminal, Callable[[], int]]]
+"""Starts it with so many seconds a look, at a pace; returns its terminal, and how often it has looked."""
+
+
+@pytest.fixture
+def start(path: Path, tmp_path: Path) -> Iterator[Start]:
+    DurableEngine(path).close()
+    terminals: list[Terminal] = []
+    log = tmp_path / "looks"
+    log.touch()
+
+    def begin(step: int, pace: str) -> tuple[Terminal, Callable[[], int]]:
+        terminal = Terminal("-c", PROGRAM, path, log, str(step), pace)
+        terminals.append(terminal)
+        wait_until(lambda: "Overview" in terminal.shown().text and log.stat().st_size > 3)
+        return terminal, lambda: log.stat().st_size
+
+    yield begin
+    for terminal in terminals:
+        terminal.end()
+
+
+def output_of(terminal: Terminal, looks: Callable[[], int]) -> bytes:
+    """What is written during many looks."""
+    begun, before = looks(), len(terminal.output)
+    wait_until(lambda: looks() >= begun + LOOKS)
+    return terminal.output[before:]
+
+
+def test_nothing_is_written_when_nothing_changed(start: Start) -> None:
+    assert output_of(*start(0, "usual")) == b""
+
+
+def test_an_idle_second_costs_the_digits_of_the_clock(start: Start) -> None:
+    terminal, looks = start(1, "usual")
+    written = output_of(terminal, looks)
+    assert 0 < len(written) <= 80 * (LOOKS + 2)
+    text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", written).decode()
+    assert re.fullmatch(r"[0-9:]+", text)
+
+
+def test_a_slow_line_is_silent_for_a_minute(start: Start) -> None:
+    terminal, looks = start(1, "slow")
+    assert "12:00 UTC" in terminal.shown().text
+    assert output_of(terminal, looks) == b""
+
+
+def test_drawing_differences_shows_what_drawing_everything_shows(path: Path) -> None:
+    engine = DurableEngine(path)
+    fill(engine)
+    terminal = Terminal("-m", "dura_tui", path, "--refresh", "0.2", size=(100, 30))
+    try:
+        wait_until(lambda: "charge_order" in terminal.shown().text)
+        for view in (*VIEW_KEYS, *reversed(VIEW_KEYS)):
+            terminal.press(view.key)
+            wait_until(lambda view=view: f"{view.key} {view.label}" in terminal.shown().text)  # type: ignore[misc]
+        terminal.press("v")
+        wait_until(lambda: "esc leaves" in terminal.shown().text)
+        terminal.press("\x1b")
+        wait_until(lambda: "esc leaves" not in terminal.shown().text)
+        terminal.press("6p")
+        wait_until(lambda: "paused" in terminal.shown().text)
+        before = without_clock(terminal.shown().text)
+        written = len(terminal.output)
+        terminal.press("r")
+        wait_until(lambda: len(terminal.output) > written + 2_000)
+        wait_until(lambda: without_clock(terminal.shown().text) == before)
+    finally:
+        terminal.end()
+        engine.close()
+
+
+def without_clock(text: str) -> str:
+    return re.sub(r"\d\d:\d\d:\d\d|\d+(?:ms|s|m|h)\b", "", text)
