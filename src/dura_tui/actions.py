@@ -1,44 +1,36 @@
-"""Every write the monitor can do, in one registry; each goes through the engine.
+"""Everything an operator can do, in one registry: name, key, what it fits, what it asks first, and the engine's call.
 
-An action carries what the screen showed when its key was pressed (run, claim token). The engine compares that with the
-store inside its own transaction and refuses when the task has moved on, so a key can be late but never wrong. Read-only
-is enforced here, in `Operator.carry_out` and in `Operator.objection`, so that keys, palette and mouse cannot differ.
+An action carries what the screen showed when its key was pressed (run, claim token, when a value was written). The engine
+compares that with the store inside its own transaction and refuses when it has moved on, so a key can be late but never
+wrong. Who acts, and whether anybody may, is in `operators`.
 """
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dura.clock import Clock
 from dura.engine import DurableEngine
-from dura.errors import ActionRefused, EngineError, InvalidRunState, TaskNotFound
-from dura.states import LIVE, WAKEABLE, State
+from dura.errors import ActionRefused
 from dura_tui import format as fmt
-from dura_tui.orders import TITLE_CELLS, Order, Outcome, Target
-
-BUSY_TIMEOUT_MS: Final = 5_000
-"""How long an action waits for the write lock: shorter than a worker's patience, since a person is waiting."""
+from dura_tui import guards
+from dura_tui.orders import TITLE_CELLS, Order, Target
 
 
 class Confirm(StrEnum):
     """What an action asks for before it is done."""
 
     NOTHING = "nothing"
-    """Its key is enough, or what it asks anyway."""
+    """What it asks anyway is enough."""
     QUESTION = "question"
     """A yes, with Cancel focused."""
     COUNT = "count"
-    """The number of tasks, typed."""
+    """How many, typed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One thing an operator can do."""
 
@@ -48,153 +40,55 @@ class Action:
     """Two words at most, for the key line."""
     help: str
     confirm: Confirm
-    """What it asks for when it is done to one task; to many, it always asks for their number."""
+    """What it asks for when it is done to one target; to many, it always asks for their number."""
     many: bool
-    """Whether it can be done to many tasks at once."""
+    """Whether it can be done to many targets at once."""
     objection: Callable[[Target], str | None]
     """Why it does not fit what is under the cursor; None if it does."""
     perform: Callable[[DurableEngine, Order, str], str]
-    """Does it, and says what was done."""
+    """Does it in the name of an actor, and says what was done."""
+    each: Callable[[Target], str | None] | None = None
+    """As `objection`, for one of many; the same by default."""
 
-
-class Operator:
-    """Carries out actions on one store, in the name of one person."""
-
-    def __init__(
-        self, path: str, *, read_only: bool = False, actor: str | None = None, clock: Clock | None = None
-    ) -> None:
-        """Open nothing yet.
-
-        Args:
-            path: The store file.
-            read_only: Whether every action is refused.
-            actor: Who acts, for the audit entries; user, host and SSH client by default.
-            clock: The engine's clock; the machine's by default.
-        """
-        self.path = path
-        self.read_only = read_only
-        self.actor = actor or present_actor()
-        self._clock = clock
-
-    def objection(self, action: Action, target: Target | None) -> str | None:
-        """Why the action cannot be taken on this target, from what the screen shows; None if it can be tried."""
-        if self.read_only:
-            return f"read-only: {action.label} is refused (start without --read-only to act)"
-        if target is not None and target.many is not None:
-            if not action.many:
-                return f"{action.label} is done to one task at a time"
-            return action.objection(Target(task_id="", state=target.many.state))
-        return action.objection(target or Target())
-
-    def carry_out(self, order: Order) -> Outcome:
-        """Do it through an engine opened for this one action. Never raises: whatever goes wrong is the outcome."""
-        action = ACTIONS[order.action]
-        objection = self.objection(action, order.target)
-        if objection is not None:
-            return Outcome(action.name, done=False, text=objection, refused=True)
-        try:
-            with self.engine() as engine:
-                return self.attempt(engine, order)
-        except (EngineError, OSError) as error:
-            return _failed(action, error, order.target)
-
-    def engine(self) -> closing[DurableEngine]:
-        """The store, opened for writing; closed at the end of a `with` block.
-
-        Raises:
-            EngineError: It cannot be opened, or a dura of another version wrote it.
-        """
-        return closing(
-            DurableEngine(
-                self.path, clock=self._clock, busy_timeout_ms=BUSY_TIMEOUT_MS, create=False, upgrade=False
-            )
-        )
-
-    def attempt(self, engine: DurableEngine, order: Order) -> Outcome:
-        """Do it through this engine, whatever read-only says: for `carry_out` and `carry_out_all`, which ask first."""
-        action = ACTIONS[order.action]
-        try:
-            return Outcome(action.name, done=True, text=action.perform(engine, order, self.actor))
-        except (ActionRefused, InvalidRunState, TaskNotFound) as error:
-            said = _said(error, order.target)
-            return Outcome(action.name, done=False, text=f"{action.label} refused: {said}", refused=True)
-        except (EngineError, OSError) as error:
-            return _failed(action, error, order.target)
-
-
-def _failed(action: Action, error: Exception, target: Target) -> Outcome:
-    return Outcome(action.name, done=False, text=f"{action.label} failed: {_said(error, target)}")
-
-
-def _said(error: Exception, target: Target) -> str:
-    """What went wrong, with the target's ids as the screens show them: in full they leave a line no room for why."""
-    said = str(error)
-    for identifier in (target.task_id, target.run_id):
-        if identifier:
-            said = said.replace(identifier, identifier[-8:])
-    return fmt.printable(said)
-
-
-def present_actor() -> str:
-    """Who sits at this terminal: `user@host`, and the client's address when they came over SSH."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = f"uid{os.getuid()}"
-    client = (os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_CLIENT") or "").split()
-    return f"{user}@{socket.gethostname()}" + (f" (ssh from {client[0]})" if client else "")
-
-
-# --- the actions -----------------------------------------------------------------------------------------------------
-
-
-def _needs_task(target: Target) -> str | None:
-    return None if target.task_id is not None else "no task under the cursor"
-
-
-def _emit_objection(target: Target) -> str | None:  # noqa: ARG001
-    return None
+    def fits(self, target: Target) -> str | None:
+        """Why it does not fit one of many; None if it does."""
+        return (self.each or self.objection)(target)
 
 
 def _emit(engine: DurableEngine, order: Order, actor: str) -> str:
-    seen = order.target.waiting_run_id if order.target.event_name == order.event_name else None
     emitted = engine.emit_event(
-        event_name=order.event_name, payload=order.payload, actor=actor, reason=order.reason, seen_run_id=seen
+        event_name=order.event_name,
+        payload=order.payload,
+        actor=actor,
+        reason=order.reason,
+        seen_run_id=seen_waiting(order),
     )
     name = fmt.clip_middle(fmt.printable(order.event_name), TITLE_CELLS)
     if not emitted.first:
-        return f"{name} was already emitted: nothing changed"
+        raise ActionRefused(
+            f"{name} was already emitted, and the first write wins: nothing changed", present="emitted"
+        )
     return f"emitted {name}: woke {fmt.plural(len(emitted.woken), 'run')}"
 
 
-def _extend_objection(target: Target) -> str | None:
-    if objection := _needs_task(target):
-        return objection
-    return None if target.state == State.RUNNING else f"{target.title} holds no claim: it is {target.state}"
+def seen_waiting(order: Order) -> str | None:
+    """The run that was seen waiting for the event that is emitted."""
+    return order.target.waiting_run_id if order.target.event_name == order.event_name else None
 
 
 def _extend(engine: DurableEngine, order: Order, actor: str) -> str:
-    # The engine counts from now; an operator who sees 90 s left and adds 60 means 150.
-    seen = order.target.expires_at
-    left = max((seen - engine.now()).total_seconds(), 0.0) if seen else 0.0
+    now = engine.now()
+    left = (order.until - now).total_seconds() if order.until is not None else 0.0
+    if left <= 0:
+        raise ActionRefused(f"{fmt.at(order.until, now)} UTC, until when it was to last, is past")
     expires = engine.extend_claim(
         run_id=order.target.run_id or "",
-        by_secs=left + order.more_secs,
+        by_secs=left,
         actor=actor,
         reason=order.reason,
         seen_claim_token=order.target.claim_token,
     )
-    return (
-        f"extended the claim of {order.target.title}: it now expires at {fmt.at(expires, engine.now())} UTC"
-    )
-
-
-def _requeue_objection(target: Target) -> str | None:
-    if objection := _needs_task(target):
-        return objection
-    if target.state in (State.FAILED, State.CANCELLED):
-        return None
-    return f"only a failed or cancelled task can be requeued: {target.title} is {target.state}"
+    return f"extended the claim of {order.target.title}: it now expires at {fmt.at(expires, now)} UTC"
 
 
 def _requeue(engine: DurableEngine, order: Order, actor: str) -> str:
@@ -209,12 +103,6 @@ def _requeue(engine: DurableEngine, order: Order, actor: str) -> str:
     return f"requeued {order.target.title}: attempt {ref.attempt} is pending"
 
 
-def _cancel_objection(target: Target) -> str | None:
-    if objection := _needs_task(target):
-        return objection
-    return None if target.state in LIVE else f"{target.title} has ended: it is {target.state}"
-
-
 def _cancel(engine: DurableEngine, order: Order, actor: str) -> str:
     engine.cancel_task(
         order.target.task_id or "",
@@ -226,17 +114,6 @@ def _cancel(engine: DurableEngine, order: Order, actor: str) -> str:
     return f"cancelled {order.target.title}"
 
 
-def _wake_objection(target: Target) -> str | None:
-    if objection := _needs_task(target):
-        return objection
-    if target.state != State.SLEEPING:
-        return f"only a sleeping task can be woken: {target.title} is {target.state}"
-    if target.sleep_cause is not None and target.sleep_cause not in WAKEABLE:
-        what = "emit its event instead" if target.event_name else "only its own deadline ends that"
-        return f"{target.title} is asleep inside a step: {what}"
-    return None
-
-
 def _wake(engine: DurableEngine, order: Order, actor: str) -> str:
     engine.wake_task(
         order.target.task_id or "", actor=actor, reason=order.reason, seen_run_id=order.target.run_id
@@ -244,28 +121,71 @@ def _wake(engine: DurableEngine, order: Order, actor: str) -> str:
     return f"woke {order.target.title}: it is due now"
 
 
+def _set(engine: DurableEngine, order: Order, actor: str) -> str:
+    engine.set_state(
+        namespace=order.target.namespace or "",
+        key=order.target.key or "",
+        value=order.value,
+        actor=actor,
+        reason=order.reason,
+        seen_at=order.target.written_at,
+    )
+    return f"set {order.target.title}"
+
+
+def _delete(engine: DurableEngine, order: Order, actor: str) -> str:
+    existed = engine.delete_state(
+        namespace=order.target.namespace or "",
+        key=order.target.key or "",
+        actor=actor,
+        reason=order.reason,
+        seen_at=order.target.written_at,
+    )
+    if not existed:
+        raise ActionRefused(f"there is no {order.target.title} any more", present="deleted")
+    return f"deleted {order.target.title}"
+
+
+def _clean_up(engine: DurableEngine, order: Order, actor: str) -> str:
+    removed = engine.cleanup(before=order.before, actor=actor, reason=order.reason)
+    return f"cleaned up: removed {fmt.plural(removed, 'task')}"
+
+
 ACTIONS: Final[dict[str, Action]] = {
     action.name: action
     for action in (
         Action(
-            "emit", "e", "emit event", "Emit an event and wake the runs that wait for it", Confirm.QUESTION, False,
-            _emit_objection, _emit,
+            name="emit", key="e", label="emit event", help="Emit an event and wake the runs that wait for it",
+            confirm=Confirm.QUESTION, many=True, objection=guards.anything, perform=_emit, each=guards.awaits_an_event,
         ),
         Action(
-            "extend", "x", "extend claim", "Give the worker more time before its claim expires", Confirm.NOTHING, False,
-            _extend_objection, _extend,
+            name="extend", key="x", label="extend claim", help="Give the worker more time before its claim expires",
+            confirm=Confirm.NOTHING, many=True, objection=guards.holds_a_claim, perform=_extend,
         ),
         Action(
-            "requeue", "R", "requeue", "Give a failed or cancelled task a new run", Confirm.QUESTION, True,
-            _requeue_objection, _requeue,
+            name="requeue", key="R", label="requeue", help="Give a failed or cancelled task a new run",
+            confirm=Confirm.QUESTION, many=True, objection=guards.has_failed, perform=_requeue,
         ),
         Action(
-            "cancel", "c", "cancel", "Cancel a task that has not ended", Confirm.QUESTION, True,
-            _cancel_objection, _cancel,
+            name="cancel", key="c", label="cancel", help="Cancel a task that has not ended",
+            confirm=Confirm.QUESTION, many=True, objection=guards.is_live, perform=_cancel,
         ),
         Action(
-            "wake", "w", "wake", "Make a delayed, backed-off or deferred task due now", Confirm.NOTHING, True,
-            _wake_objection, _wake,
+            name="wake", key="w", label="wake", help="Make a delayed, backed-off or deferred task due now",
+            confirm=Confirm.QUESTION, many=True, objection=guards.can_be_woken, perform=_wake,
+        ),
+        Action(
+            name="set", key="E", label="edit value", help="Edit the value of a key of the memory",
+            confirm=Confirm.QUESTION, many=False, objection=guards.is_users_key, perform=_set,
+        ),
+        Action(
+            name="delete", key="D", label="delete key", help="Delete a key of the memory",
+            confirm=Confirm.QUESTION, many=True, objection=guards.is_users_key, perform=_delete,
+        ),
+        Action(
+            name="cleanup", key="C", label="clean up", help="Remove tasks that ended long ago",
+            confirm=Confirm.COUNT, many=False, objection=guards.anything, perform=_clean_up,
         ),
     )
 }  # fmt: skip
+"""The actions in the order of the key line."""

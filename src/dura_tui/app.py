@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from threading import Thread
 from typing import ClassVar, Final
 
 from rich.color import ColorSystem
 from rich.console import COLOR_SYSTEMS, RenderableType
+from rich.markup import escape
 from rich.terminal_theme import TerminalTheme
 from textual import on
 from textual._compositor import CompositorUpdate
@@ -21,19 +24,22 @@ from dura.clock import Clock, system_clock
 from dura.monitor import Monitor
 from dura.records import Snapshot, Want
 from dura.redaction import BUILT_IN, Redaction
-from dura_tui import clipboard
-from dura_tui.actions import Operator
+from dura_tui import clipboard, saved
 from dura_tui.alerts import Alarms
 from dura_tui.bulk import BulkOrder, carry_out_all
 from dura_tui.config import Settings
 from dura_tui.feed import Feed, Source
+from dura_tui.format import printable
 from dura_tui.keys import KEYS
 from dura_tui.messages import ActionDone, BulkProgress, CopyAsked, NothingChanged, ReadFailed, SnapshotArrived
+from dura_tui.operators import Operator
 from dura_tui.orders import Order, Outcome
 from dura_tui.painting import Picture, Written
+from dura_tui.saved import SavedFiltersLost
 from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.main import MainScreen
-from dura_tui.screens.many import ProgressDialog
+from dura_tui.screens.progress import ProgressDialog
+from dura_tui.start import Start
 from dura_tui.theme import OURS, Colourless, after, palette_of
 from dura_tui.typeahead import Typeahead
 from dura_tui.widgets.bars import Freshness
@@ -58,6 +64,7 @@ class DuraApp(Typeahead):
         read_only: bool = False,
         refresh: float | None = None,
         demo: bool = False,
+        start: Start | None = None,
         settings: Settings | None = None,
         redaction: Redaction | None = BUILT_IN,
         clock: Clock | None = None,
@@ -69,6 +76,7 @@ class DuraApp(Typeahead):
             path: The store file.
             read_only: Whether actions are refused.
             refresh: Seconds between looks at the store; by default what the settings say.
+            start: The view that it begins with; the overview if not given.
             demo: Whether the store is the demo's, which the title says.
             settings: How it behaves for this person; the defaults if not given.
             redaction: What is not shown; None shows everything.
@@ -83,6 +91,8 @@ class DuraApp(Typeahead):
         self.set_keymap(self.keymap.as_textual())
         self.alarms = Alarms(self.settings.alerts)
         self.demo = demo
+        self.start = start or Start()
+        """What it begins with."""
         self.now: Clock = clock or system_clock
         self.operator = Operator(path, read_only=read_only, clock=clock)
         self.snapshot: Snapshot | None = None
@@ -179,14 +189,19 @@ class DuraApp(Typeahead):
             return
         now = self.now()
         self.snapshot, self.trouble, self._looked_at = message.snapshot, None, now
+        self.operator.origin = message.snapshot.file.origin
         if self.alarms.look(message.snapshot) and self.settings.bell:
             self.bell()
         if message.want != self._want():
             self.main.draw_lines(now)
             self.want_changed()
             return
-        self.main.show(message.snapshot, now)
-        for dialog in self._dialogs():
+        dialogs = self._dialogs()
+        if any(dialog.alone for dialog in dialogs):
+            self.main.draw_lines(now)
+        else:
+            self.main.show(message.snapshot, now)
+        for dialog in dialogs:
             dialog.show(message.snapshot, now)
 
     def on_nothing_changed(self, message: NothingChanged) -> None:
@@ -222,7 +237,7 @@ class DuraApp(Typeahead):
                 stopped=lambda: stopped() or not self.is_running,
             )
 
-        Thread(target=act, name=f"dura-tui-{bulk.order.action}-many", daemon=True).start()
+        Thread(target=act, name=f"dura-tui-{bulk.action}-many", daemon=True).start()
 
     def on_bulk_progress(self, message: BulkProgress) -> None:
         """Show how far it is, and at the end what has changed."""
@@ -277,14 +292,20 @@ class DuraApp(Typeahead):
         """Send a text to the terminal's clipboard, or into a file; whether the terminal takes it cannot be known."""
         if self.settings.clipboard == "terminal" and clipboard.fits(message.text):
             self.copy_to_clipboard(message.text)
-            self.notify(f"sent to the terminal's clipboard: {message.what}", markup=False, timeout=3)
+            self.tell(f"sent to the terminal's clipboard: {message.what}")
             return
         try:
             told = f"written to {clipboard.keep(message.text)}: {message.what}"
         except OSError as error:
-            self.notify(f"cannot be copied: {error}", severity="warning", markup=False)
+            self.tell(f"cannot be copied: {error}", done=False)
             return
-        self.notify(told, markup=False, timeout=8)
+        self.tell(told)
+
+    def tell(self, text: str, *, done: bool = True) -> None:
+        """Say something in the line above the keys, or beside the dialog that hides it."""
+        self.main.report(Outcome("", done=done, text=text))
+        if self._dialogs():
+            self.notify(text, severity="information" if done else "warning", markup=False, timeout=4)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Have the terminal take a text into its clipboard; also what a copy inside an input does."""
@@ -296,6 +317,11 @@ class DuraApp(Typeahead):
         """Every key by name, and the theme."""
         for key in KEYS:
             yield SystemCommand(key.name, f"{self.keymap.shown(key)}  {key.help}", self._runner(key.action))
+        with suppress(SavedFiltersLost):
+            for kept in saved.load(saved.default_path()):
+                # The palette reads markup in both.
+                name, shown = (escape(printable(text)) for text in (kept.name, f"{kept.view}  {kept.filter}"))
+                yield SystemCommand(f"Filter: {name}", shown, partial(self.main.go, kept.start))
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
 
     def _runner(self, action: str) -> Callable[[], None]:

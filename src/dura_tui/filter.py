@@ -1,101 +1,88 @@
-"""Filter lines: of the task list `state:failed name:import_* queue:mail`, of the audit `actor:ann`; and free text. Pure."""
+"""What each view's filter knows: its fields, what its free text is a part of, and where its words come from. Pure."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import replace
-from difflib import get_close_matches
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
-from dura.records import AuditQuery, TaskQuery
+from dura.filters import TASK_FIELDS
+from dura.records import Condition, CountRow, Snapshot
 from dura.states import State
+from dura_tui.completion import Words
 
-FIELDS: Final = ("state", "name", "queue")
-AUDIT_FIELDS: Final = ("actor", "action", "target")
-SORTS: Final = ("newest", "oldest", "due", "priority", "attempts", "name")
-
-
-def parse(text: str, query: TaskQuery) -> TaskQuery:
-    """Read a filter line.
-
-    Args:
-        text: Words of the form `field:value`; the rest is free text, a part of an id, key or parameters. A value with
-            spaces stands in quotes.
-        query: The query whose sort and limit are kept; its page is not.
-
-    Raises:
-        ValueError: A field or state that does not exist; the message says which do.
-    """
-    fields, free = _read(text, FIELDS)
-    if "state" in fields:
-        fields["state"] = _state(fields["state"])
-    return replace(
-        query,
-        state=fields.get("state"),
-        name=fields.get("name"),
-        queue=fields.get("queue"),
-        text=free,
-        after=None,
-    )
+_RUN_FIELDS: Final = ("name", "queue", "id", "key", "error", "step", "age", "attempts")
 
 
-def _read(text: str, known: Sequence[str]) -> tuple[dict[str, str], str | None]:
-    """The fields of a filter line, and its free text.
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """How a view is filtered."""
 
-    Raises:
-        ValueError: A word looks like a misspelt field.
-    """
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = text.split()
-    fields: dict[str, str] = {}
-    free: list[str] = []
-    for word in words:
-        field, colon, value = word.partition(":")
-        if not colon or field not in known:
-            if colon and (meant := get_close_matches(field, known, n=1, cutoff=0.7)):
-                raise ValueError(f"no field {field!r}: did you mean {meant[0]}: ?")
-            free.append(word)
-        elif value:
-            fields[field] = value
-    return fields, " ".join(free) or None
+    fields: tuple[str, ...]
+    text: str
+    """What free text is a part of."""
+    example: str = ""
+
+    @property
+    def placeholder(self) -> str:
+        """What the empty line says."""
+        return f"{self.example}, or {self.text}" if self.example else self.text
 
 
-def _state(prefix: str) -> str:
-    matches = [state.value for state in State if state.value.startswith(prefix.lower())]
-    if len(matches) != 1:
-        raise ValueError(f"no state {prefix!r}: use one of {', '.join(State)}")
-    return matches[0]
+FILTERED: Final = {
+    "tasks": Filtered(
+        TASK_FIELDS, "part of an id, key or parameter", "state:failed name:import_* queue:mail age>5m"
+    ),
+    "leases": Filtered(
+        (*_RUN_FIELDS, "worker"), "part of an id, key or parameter", "name:import_* worker:web1* attempts>1"
+    ),
+    "sleeping": Filtered(
+        (*_RUN_FIELDS, "event"), "part of an id, key or parameter", "name:import_* event:approved age>1h"
+    ),
+    "approvals": Filtered((*_RUN_FIELDS, "event"), "part of an event's name", "name:refund_* queue:mail"),
+    "failures": Filtered(
+        ("name", "queue", "state", "id", "key", "error", "age", "attempts"),
+        "part of an id, key or parameter",
+        "name:import_* error:timeout -state:failed",
+    ),
+    "audit": Filtered(("actor", "action", "target"), "part of a reason", "actor:ann action:requeue"),
+    "events": Filtered((), "part of an event's name"),
+    "workers": Filtered((), "part of a worker's id"),
+    "queues": Filtered((), "part of a queue's name"),
+}
+"""By view. The overview, the state and a task's detail have no filter of their own."""
+
+ACTIONS: Final = ("emit", "extend", "requeue", "cancel", "wake", "set-state", "delete-state", "cleanup")
 
 
-def to_line(query: TaskQuery) -> str:
-    """The filter line that means this query."""
-    return _line(query, FIELDS)
+def known_words(snapshot: Snapshot | None) -> Words:
+    """The values that a snapshot knows, by field."""
+    words: dict[str, Sequence[str]] = {"state": [state.value for state in State], "action": ACTIONS}
+    if snapshot is not None:
+        words["name"] = sorted({row.name for row in snapshot.counts})
+        words["queue"] = sorted({row.queue for row in snapshot.counts})
+        if snapshot.audit_page is not None:
+            words["actor"] = sorted({entry.actor for entry in snapshot.audit_page.entries})
+        if known := snapshot.known:
+            words |= {
+                "step": known.steps,
+                "error": known.errors,
+                "worker": known.workers,
+                "event": known.events,
+            }
+    return words
 
 
-def parse_audit(text: str, limit: int) -> AuditQuery:
-    """Read a filter line of the audit.
-
-    Args:
-        text: As for `parse`, with the fields `actor`, `action` and `target`; free text is a part of the reason.
-        limit: Entries on a page.
-
-    Raises:
-        ValueError: A field that does not exist; the message says which is meant.
-    """
-    fields, free = _read(text, AUDIT_FIELDS)
-    return AuditQuery(text=free, limit=limit, **fields)
+def total(counts: Sequence[CountRow], conditions: Sequence[Condition]) -> int | None:
+    """How many tasks the conditions let through, from the counts alone; None if only a search could tell."""
+    if any(condition.field not in ("state", "name", "queue") for condition in conditions):
+        return None
+    return sum(row.count for row in counts if all(_lets(condition, row) for condition in conditions))
 
 
-def audit_line(query: AuditQuery) -> str:
-    """The filter line that means this query."""
-    return _line(query, AUDIT_FIELDS)
-
-
-def _line(query: TaskQuery | AuditQuery, known: Sequence[str]) -> str:
-    words = [f"{field}:{shlex.quote(value)}" for field in known if (value := getattr(query, field))]
-    if query.text:
-        words.append(query.text)
-    return " ".join(words)
+def _lets(condition: Condition, row: CountRow) -> bool:
+    found = {"state": row.state, "name": row.name, "queue": row.queue}[condition.field]
+    # Only * is special in a pattern of ours.
+    patterns = [value.replace("[", "[[]").replace("?", "[?]") for value in condition.values]
+    return any(fnmatchcase(found, pattern) for pattern in patterns) != condition.negated

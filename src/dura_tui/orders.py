@@ -10,9 +10,6 @@ from typing import Any, Final
 from dura.records import Snapshot, Want
 from dura_tui import format as fmt
 
-DEFAULT_EXTENSION_SECS: Final = 120
-"""How much longer an extended claim lasts, in seconds."""
-
 TITLE_CELLS: Final = 60
 """Longer names are cut in their middle."""
 
@@ -34,28 +31,58 @@ class Target:
 
     expires_at: datetime | None = None
     """When the claim expires, of a running run."""
+    namespace: str | None = None
+    key: str | None = None
+    """The key of the memory that the row is about."""
+    written_at: datetime | None = None
+    """When its value was written."""
+    value: str = ""
+    """Its value in one line, as it is shown."""
     many: Selection | None = None
     """The tasks that the row stands for, when it is no single one."""
 
     @property
     def title(self) -> str:
-        """The task as the screens call it: its name, cut where it is long, and the end of its id."""
-        name = fmt.clip_middle(fmt.printable(self.name), TITLE_CELLS)
-        return f"{name} {fmt.short_id(self.task_id)}" if self.task_id else ""
+        """What it is, as the screens call it: a task's name and the end of its id, a key with its namespace, an event."""
+        if self.task_id:
+            return f"{_clipped(self.name)} {fmt.short_id(self.task_id)}"
+        if self.namespace is not None and self.key is not None:
+            return _clipped(f"{self.namespace}/{self.key}")
+        return _clipped(self.event_name or "")
+
+
+def _clipped(text: str) -> str:
+    return fmt.clip_middle(fmt.printable(text), TITLE_CELLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A part of what a selection stands for."""
+
+    targets: tuple[Target, ...]
+    """Those to act on, as they were seen."""
+    following: str | None = None
+    """The part that comes next; None: this was the last."""
+    moved: tuple[tuple[Target, str], ...] = ()
+    """Those that have moved on since they were seen, with what they are now."""
+    capped: bool = False
+    """Whether there are more than can be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Many tasks to act on at once, and how they are found."""
+    """Much to act on at once, and how it is found, part by part."""
 
     title: str
     """What they have in common, for example `failed with TimeoutError`; printable."""
-    state: str
-    """The state they are all shown in."""
-    reads: Callable[[Want], Want]
-    """What must be read to know them, beside what is wanted anyway."""
-    finds: Callable[[Snapshot], tuple[tuple[Target, ...], bool] | None]
-    """The tasks in a snapshot, and whether there are more; None while it does not hold them."""
+    noun: str
+    """What one of them is: `task`, `run`, `event` or `key`."""
+    reads: Callable[[Want, str | None], Want]
+    """What must be read to know a part, the first being None, beside what is wanted anyway."""
+    finds: Callable[[Snapshot, str | None], Found | None]
+    """The part in a snapshot; None while it does not hold it."""
+    state: str | None = None
+    """The state they are all shown in; None: in several, or in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +95,15 @@ class Order:
     """For the audit entry."""
     event_name: str = ""
     payload: Any = None
-    more_secs: float = DEFAULT_EXTENSION_SECS
-    """How much longer than now seen a claim should last."""
+    """Of the event."""
+    until: datetime | None = None
+    """When the claim should expire."""
     keep_checkpoints: bool = True
     from_step: str | None = None
+    value: Any = None
+    """What the key of the memory is to hold."""
+    before: datetime | None = None
+    """Tasks that ended before this moment are cleaned up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +115,9 @@ class Outcome:
     text: str
     """One printable line for the operator."""
     refused: bool = False
-    """Whether it was not done because the task has moved on, or does not fit."""
+    """Whether it was not done because the target has moved on, or does not fit."""
+    moved: bool = False
+    """Whether the target has moved on since it was seen."""
 
 
 def order_for(action: str, target: Target | None, **chosen: Any) -> Order:

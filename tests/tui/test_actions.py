@@ -173,6 +173,8 @@ async def test_wake_makes_a_backed_off_task_due_at_once(
         await go_to(pilot, "3", str(run_of(path, shop.backed_off)["run_id"]))
         await says(pilot, "↻ backoff", "1m 30s", "w wake")
         await pilot.press("w")
+        await says(pilot, "Wake this task?", "when its backoff ends", "dura wake")
+        await pilot.press("y")
         await says(pilot, "✓ woke sync_crm")
     assert run_of(path, shop.backed_off)["state"] == "pending"
 
@@ -226,7 +228,7 @@ async def test_a_key_meets_the_row_that_has_just_left_never_its_neighbour(
         engine.cancel_task(shop.backed_off)
         await until(pilot, lambda: table(pilot).ghost == first)
         assert table(pilot).key == first
-        await pilot.press("w")
+        await pilot.press("w", "y")
         await says(pilot, "✗ wake refused", "cancelled")
         assert run_of(path, shop.delayed)["state"] == "sleeping"
         clock.advance(6)
@@ -244,5 +246,7 @@ async def test_the_palette_runs_the_same_actions(
         await pilot.press(*"wake")
         await says(pilot, "Make a delayed, backed-off or deferred task due now")
         await pilot.press("enter")
+        await says(pilot, "Wake this task?")
+        await pilot.press("y")
         await says(pilot, "✓ woke sync_crm")
     assert run_of(path, shop.backed_off)["state"] == "pending"

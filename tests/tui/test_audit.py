@@ -8,9 +8,11 @@ import pytest
 
 from conftest import ManualClock, plain
 from dura import DurableEngine
+from dura.errors import InvalidValue
+from dura.filters import parse
 from dura.monitor import Monitor
-from dura.records import AuditPage, AuditQuery, Want
-from dura_tui import filter as filters
+from dura.records import AuditPage, AuditQuery, Condition, Want
+from dura_tui.filter import FILTERED
 from tui.harness import gone, monitor, rows_shown, running, says, table, until
 
 
@@ -72,16 +74,27 @@ def test_an_entry_that_is_no_entry_is_shown_as_far_as_it_goes(
 
 
 @pytest.mark.parametrize(
-    ("line", "query"),
+    ("line", "actions"),
     [
-        ("", AuditQuery(limit=9)),
-        ("actor:ann words here", AuditQuery(actor="ann", text="words here", limit=9)),
-        ("action:requeue target:'a b'", AuditQuery(action="requeue", target="a b", limit=9)),
+        ("", 5),
+        ("action:requeue actor:ANN", 1),
+        ("-action:requeue", 4),
+        ("action:e*", 1),
+        ("actor:ann,bob", 5),
+        ("target:approved", 1),
+        ("fixed NOW", 1),
     ],
 )
-def test_a_filter_line_and_its_query_mean_the_same(line: str, query: AuditQuery) -> None:
-    assert filters.parse_audit(line, 9) == query
-    assert filters.audit_line(query) == line
+def test_the_audit_is_filtered_by_conditions(
+    path: Path, acted: list[str], clock: ManualClock, line: str, actions: int
+) -> None:
+    entries = page(path, clock, where=parse(line, FILTERED["audit"].fields)).entries
+    assert len(entries) == actions
+
+
+def test_a_field_that_the_audit_has_not_is_refused(path: Path, acted: list[str], clock: ManualClock) -> None:
+    with pytest.raises(InvalidValue, match="no field 'name'"):
+        page(path, clock, where=(Condition(field="name", values=("x",)),))
 
 
 async def test_the_audit_is_filtered_and_leads_to_the_task(
@@ -98,7 +111,7 @@ async def test_the_audit_is_filtered_and_leads_to_the_task(
         await pilot.press("escape")
         await says(pilot, "filter action:req")
         await pilot.press("slash", *"x ator:y", "enter")
-        await says(pilot, "did you mean actor:")
+        await says(pilot, "did you mean actor?")
         await pilot.press("escape", "escape")
         await gone(pilot, "action:req")
         await until(pilot, lambda: rows_shown(pilot) == 5)

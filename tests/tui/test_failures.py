@@ -11,8 +11,9 @@ from dura import DurableEngine
 from dura.monitor import Monitor
 from dura.records import FailureGroups, FailureKey, Want
 from dura_tui import bulk as bulks
-from dura_tui.actions import ACTIONS, Operator
+from dura_tui.actions import ACTIONS
 from dura_tui.bulk import BulkOrder, Tally, carry_out_all
+from dura_tui.operators import Operator
 from dura_tui.orders import Target, order_for
 from tui.harness import Screen, go_to, header, monitor, rows_shown, running, says, table, text, until
 
@@ -145,6 +146,10 @@ def seen(path: Path) -> tuple[Target, ...]:
     return tuple(Target(task_id=task, run_id=run, name=name, state=state) for task, run, name, state in found)
 
 
+def bulk(action: str, targets: tuple[Target, ...], **chosen: object) -> BulkOrder:
+    return BulkOrder(action, tuple(order_for(action, target, **chosen) for target in targets), len(targets))
+
+
 def do(
     path: Path, targets: tuple[Target, ...], stop_after: int = 10**6, read_only: bool = False
 ) -> list[Tally]:
@@ -153,14 +158,14 @@ def do(
     operator = Operator(str(path), actor="ann@web1", read_only=read_only)
     carry_out_all(
         operator,
-        BulkOrder(order_for("requeue", None, reason="fixed"), targets),
+        bulk("requeue", targets, reason="fixed"),
         progress=told.append,
         stopped=lambda: next(asked) >= stop_after,
     )
     return told
 
 
-def test_what_moved_on_is_refused_what_does_not_fit_is_skipped_and_the_rest_is_done(
+def test_what_moved_on_is_skipped_what_does_not_fit_is_refused_and_the_rest_is_done(
     path: Path, engine: DurableEngine, clock: ManualClock
 ) -> None:
     for _ in range(4):
@@ -171,8 +176,10 @@ def test_what_moved_on_is_refused_what_does_not_fit_is_skipped_and_the_rest_is_d
     engine.requeue_task(targets[0].task_id)
     *_, tally = do(path, targets)
     assert (tally.changed, tally.refused, tally.skipped, tally.ended) == (3, 1, 1, True)
-    assert sorted(count for _, count in tally.reasons) == [1, 1]
-    assert tally.line == "requeue: changed 3, skipped 1, refused 1"
+    assert {(reason.moved, reason.count, reason.named) for reason in tally.reasons} == {
+        (True, 1, (targets[0].title,)), (False, 1, (targets[4].title,)),
+    }  # fmt: skip
+    assert tally.line == "requeue: changed 3, skipped 1 (moved on), refused 1"
     entries = rows(
         path, "SELECT value ->> 'actor', value ->> 'reason' FROM state WHERE namespace = 'dura.audit'"
     )
@@ -202,22 +209,25 @@ def test_a_store_that_cannot_be_opened_ends_it_with_the_reason(tmp_path: Path) -
 def test_read_only_refuses_all_of_it(path: Path, engine: DurableEngine, clock: ManualClock) -> None:
     fail(engine, "E")
     *_, tally = do(path, seen(path), read_only=True)
-    assert (tally.changed, tally.skipped) == (0, 1)
+    assert (tally.changed, tally.done) == (0, 0)
+    assert tally.trouble.startswith("read-only: requeue is refused")
     assert states(path) == {"failed": 1}
 
 
-@pytest.mark.parametrize("name", [name for name, action in ACTIONS.items() if not action.many])
+@pytest.mark.parametrize(
+    "name", [name for name, action in ACTIONS.items() if not action.many and name != "cleanup"]
+)
 def test_an_action_for_one_task_is_not_done_to_many(
     name: str, path: Path, engine: DurableEngine, clock: ManualClock
 ) -> None:
     fail(engine, "E")
     tally = carry_out_all(
         Operator(str(path)),
-        BulkOrder(order_for(name, None), seen(path)),
+        bulk(name, seen(path)),
         progress=print,
         stopped=lambda: False,
     )
-    assert "one task at a time" in tally.trouble
+    assert "one at a time" in tally.trouble
 
 
 # --- the view --------------------------------------------------------------------------------------------------------
@@ -237,7 +247,7 @@ async def test_a_group_is_requeued_once_its_number_was_typed(
         await show(pilot, "TimeoutError")
         await says(pilot, "13 failed tasks", "by error", "7 Failures 13")
         await pilot.press("R")
-        await says(pilot, "failed with TimeoutError", "12 tasks, all there are", "Type 12 to requeue them")
+        await says(pilot, "failed with TimeoutError", "12 tasks. Type 12 to go on", "again from step load")
         focused = pilot.app.focused
         assert focused is not None
         assert focused.id == "no"

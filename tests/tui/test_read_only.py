@@ -9,8 +9,9 @@ from textual.binding import Binding
 
 from conftest import ManualClock, dump
 from dura import DurableEngine
-from dura_tui.actions import ACTIONS, Operator
+from dura_tui.actions import ACTIONS
 from dura_tui.keys import KEYS, VIEW_KEYS
+from dura_tui.operators import Operator
 from dura_tui.orders import Order, Target
 from tui.harness import Screen, Shop, fill, go_to, monitor, running, says, table, text, until, view
 
@@ -51,6 +52,13 @@ KEYS_PRESSED = (
         "j",
         "tab",
         "s",
+        "escape",
+        "S",
+        "f",
+        "escape",
+        "colon",
+        "escape",
+        "Y",
         "t",
         "n",
         "b",
@@ -70,6 +78,10 @@ KEYS_PRESSED = (
         "minus",
         "ctrl+p",
         "escape",
+        "space",
+        "V",
+        "asterisk",
+        "u",
     ],
     *(action.key for action in ACTIONS.values()),
     *["enter", "escape", "backspace", "right_square_bracket", "left_square_bracket"],

@@ -13,6 +13,8 @@ from dura import DurableEngine
 from dura.redaction import MARK, Redaction
 from dura_tui.cli import main
 from dura_tui.keys import VIEW_KEYS
+from dura_tui.operators import Operator
+from dura_tui.orders import Target, order_for
 from dura_tui.payload import parse_payload
 from dura_tui.widgets.editor import fillable
 from secret_store import SECRET, fill
@@ -165,6 +167,48 @@ async def test_a_mark_that_was_copied_from_the_screen_cannot_be_emitted(
         await pilot.press("ctrl+s", "y", "enter")
         assert "Emit this event?" not in text(pilot)
     assert dump(path) == before
+
+
+@pytest.mark.parametrize("value", [MARK, {"token": MARK}, [f"db://ann:{MARK}@db"]])
+def test_no_order_writes_the_mark_whatever_dialog_it_comes_from(
+    path: Path, engine: DurableEngine, value: object
+) -> None:
+    engine.set_state(namespace="stripe", key="account", value={"token": SECRET})
+    before = dump(path)
+    operator = Operator(str(path), actor="test")
+    for order in (
+        order_for("emit", Target(), event_name="login:2", payload=value),
+        order_for("set", Target(namespace="stripe", key="account"), value=value),
+    ):
+        outcome = operator.carry_out(order)
+        assert (outcome.done, outcome.refused) == (False, True)
+        assert MARK in outcome.text
+    assert dump(path) == before
+
+
+async def test_a_hidden_value_is_edited_only_once_its_marks_are_replaced(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    engine.set_state(namespace="stripe", key="account", value={"token": SECRET, "limit": 5})
+    before = dump(path)
+    async with running(path, clock, size=(120, 40)) as pilot:
+        await pilot.press("6", "enter")
+        await says(pilot, "account")
+        await pilot.press("E")
+        await says(pilot, '"token": "[hidden]"', "stands for a value that is not shown")
+        assert SECRET not in text(pilot)
+        await pilot.press("ctrl+s")
+        assert "Set this value?" not in text(pilot)
+        assert dump(path) == before
+        pilot.app.screen.query_one("#value", TextArea).text = '{"token": "new", "limit": 5}'
+        await pilot.press("ctrl+s")
+        await says(pilot, "Set this value?")
+        assert SECRET not in text(pilot)
+        await pilot.press("y")
+        await until(pilot, lambda: engine.get_state(namespace="stripe", key="account")["token"] == "new")
+        await pilot.press("a")
+        await says(pilot, "stripe/account")
+        assert SECRET not in text(pilot)
 
 
 # --- one look --------------------------------------------------------------------------------------------------------

@@ -131,6 +131,8 @@ class Want:
     """Which steps the tasks of these ids have finished."""
     removable: datetime | None = None
     """What a cleanup of all that ended before this moment would remove."""
+    entry: tuple[str, str] | None = None
+    """The key of the memory with this namespace and key, its value in full."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,6 +184,8 @@ class Snapshot:
     finished_steps: tuple[StepCount, ...] = ()
     """In the order in which they were first finished."""
     removable: Removable | None = None
+    entry: StateRow | None = None
+    """None also when the key asked for is not there."""
     truncated: tuple[str, ...] = ()
     """The parts, by field name, that ran out of their time and hold less than there is."""
     hidden: bool = False

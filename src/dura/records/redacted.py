@@ -133,7 +133,7 @@ _PARTS: Final[dict[type, tuple[str, ...]]] = {
     AuditPage: ("entries",),
     FailureGroups: ("groups",),
     Snapshot: (
-        "approvals", "audit", "audit_page", "chosen", "event", "events", "failure_groups", "failures", "found", "state", "task",
+        "approvals", "audit", "audit_page", "chosen", "entry", "event", "events", "failure_groups", "failures", "found", "state", "task",
         "tasks", "template",
     ),
     TaskDetail: ("task", "attempts", "checkpoints"),

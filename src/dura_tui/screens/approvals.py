@@ -7,16 +7,22 @@ from typing import ClassVar, Final
 
 from dura.records import Approval, Want
 from dura_tui import format as fmt
-from dura_tui.orders import Target
-from dura_tui.screens.view import LikeView
+from dura_tui.orders import Selection, Target
+from dura_tui.screens.filtered import FilteredView, since
+from dura_tui.screens.marked import listed
 from dura_tui.widgets.cells import Cell, cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 
 _ROWS: Final = 500
 
 
-class ApprovalsView(LikeView[Approval]):
+class ApprovalsView(FilteredView[Approval]):
     """The runs that sleep on an event."""
+
+    KIND: ClassVar[str] = "approvals"
+    ORDER: ClassVar[str] = "those that time out soonest"
+    CAP: ClassVar[int | None] = _ROWS
+    PART: ClassVar[str] = "approvals"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "Runs that sleep on an event, the soonest timeout on top. Which events people emit the store does not know:",
@@ -25,43 +31,46 @@ class ApprovalsView(LikeView[Approval]):
         "The payload comes from the state namespace `templates` (key: the event's name, or its beginning up to : or /),",
         "else from the latest event of the same beginning.",
     )
+    NOUN: ClassVar[str] = "run"
+    ACTS: ClassVar[tuple[str, ...]] = ("emit", "cancel")
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with all of them."""
         table = LiveTable[Approval](
             (
-                Column("TIMEOUT IN", 12),
-                Column("EVENT"),
-                Column("TASK", at=62),
-                Column("ID", 8, at=100),
-                Column("STEP", 14, at=90),
-                Column("QUEUE", 12, at=140),
-                Column("AGE", 7, at=76, right=True),
+                Column("TIMEOUT IN", 12, sort="due", by=lambda row: row.timeout_at),
+                Column("EVENT", sort="event", by=lambda row: row.event_name),
+                Column("TASK", at=62, sort="name", by=lambda row: row.name),
+                Column("ID", 8, at=100, sort="id", by=lambda row: row.task_id),
+                Column("STEP", 14, at=90, sort="step", by=lambda row: row.step_name),
+                Column("QUEUE", 12, at=140, sort="queue", by=lambda row: row.queue),
+                Column("AGE", 7, at=76, right=True, sort="age", by=lambda row: since(row.enqueued_at)),
                 Column("AT DEADLINE", 13, at=48),
                 Column("PARAMS", at=150, share=2),
             ),
             empty="Nobody is waited for: no run sleeps on an event.",
         )
-        super().__init__(table, placeholder="any part of an event's name", id=id)
+        super().__init__(table, id=id)
 
     def want(self) -> Want:
         """The runs."""
-        return Want(approvals=_ROWS, events_like=self.like)
+        return Want(approvals=_ROWS, events_like=self.text, where=self.terms)
 
     def draw(self, now: datetime) -> None:
         """Draw the countdowns."""
         if self.snapshot is None:
             return
-        rows = [Row(row.run_id, _cells(row, now), row) for row in self.snapshot.approvals if self._shows(row)]
-        self.table.show_rows(rows, now)
+        approvals = self.in_order(self.snapshot.approvals)
+        self.table.show_rows([Row(row.run_id, _cells(row, now), row) for row in approvals], now)
+        self.draw_caption(len(approvals))
 
-    def _shows(self, row: Approval) -> bool:
-        return self.like is None or self.like.lower() in row.event_name.lower()
+    def target_of(self, record: Approval) -> Target:
+        """The run and its event."""
+        return approval_target(record)
 
-    def target(self) -> Target | None:
-        """The run under the cursor, and its event."""
-        row = self.table.record
-        return approval_target(row) if row else None
+    def matching(self) -> Selection:
+        """All runs that sleep on an event and match."""
+        return listed(self.all_of("waiting runs"), "run", "approvals", approval_target)
 
     def describe(self) -> str:
         """The event and the task in full, and what the deadline means."""
@@ -69,7 +78,7 @@ class ApprovalsView(LikeView[Approval]):
         if row is None:
             return ""
         total = self.snapshot.waiting if self.snapshot else None
-        few = total is not None and total > self.table.row_count and self.like is None
+        few = total is not None and total > self.table.row_count and not self.where
         first = f"first {self.table.row_count} of {total:,}   " if few else ""
         return first + fmt.printable(f"event {row.event_name}  task {row.task_id}  {_ends(row)}")
 

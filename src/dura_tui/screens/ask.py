@@ -1,11 +1,13 @@
-"""Which dialog an action begins with."""
+"""Which dialog an action on one target begins with."""
 
 from __future__ import annotations
 
+from dura.states import State
 from dura_tui import format as fmt
-from dura_tui.actions import Action, Confirm
+from dura_tui.actions import Action
 from dura_tui.orders import Order, Target
 from dura_tui.screens.dialog import ConfirmDialog, Dialog, Question
+from dura_tui.screens.edit import EditDialog
 from dura_tui.screens.emit import EmitDialog
 from dura_tui.screens.extend import ExtendDialog
 from dura_tui.screens.requeue import RequeueDialog
@@ -13,27 +15,51 @@ from dura_tui.widgets import cells
 from dura_tui.widgets.cells import Cell, cell
 
 
-def dialog_for(action: Action, target: Target) -> Dialog[Order] | None:
-    """The dialog that completes the order; None for an action that needs none."""
+def dialog_for(action: Action, target: Target) -> Dialog[Order]:
+    """The dialog that completes the order."""
     if action.name == "emit":
         return EmitDialog(target)
     if action.name == "extend":
         return ExtendDialog(target)
     if action.name == "requeue":
         return RequeueDialog(target)
-    if action.confirm is Confirm.QUESTION:
-        return ConfirmDialog(_cancel_question(target), Order(action=action.name, target=target))
-    return None
+    if action.name == "set":
+        return EditDialog(target)
+    question = {"cancel": _cancel, "wake": _wake, "delete": _delete}[action.name]
+    return ConfirmDialog(question(target), Order(action=action.name, target=target))
 
 
-def _cancel_question(target: Target) -> Question:
-    lines: list[Cell] = [
-        cell(target.title, "bold"),
-        (("now ", "bright_black"), *cells.state(target.state or "")),
-        cell(f"task {fmt.printable(target.task_id or '')}", "bright_black"),
-    ]
-    if target.state == "running":
+def _cancel(target: Target) -> Question:
+    lines = _task_lines(target)
+    if target.state == State.RUNNING:
         lines.append(
             cell("Its worker is told at its next step; what it does until then is not kept.", "yellow")
         )
     return Question("Cancel this task?", "Cancel the task", lines)
+
+
+def _wake(target: Target) -> Question:
+    lines = _task_lines(target)
+    if target.sleep_cause:
+        lines.append(cell(f"It is due at once, instead of when its {target.sleep_cause} ends."))
+    return Question("Wake this task?", "Wake", lines)
+
+
+def _delete(target: Target) -> Question:
+    return Question(
+        "Delete this key?",
+        "Delete",
+        [
+            cell(fmt.printable(f"{target.namespace} / {target.key}"), "bold"),
+            (("holds ", "bright_black"), (target.value, "")),
+            cell("It cannot be undone; the audit keeps the first 500 characters.", "yellow"),
+        ],
+    )
+
+
+def _task_lines(target: Target) -> list[Cell]:
+    return [
+        cell(target.title, "bold"),
+        (("now ", "bright_black"), *cells.state(target.state or "")),
+        cell(f"task {fmt.printable(target.task_id or '')}", "bright_black"),
+    ]

@@ -7,32 +7,33 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from rich.text import Text
-from textual import on
-from textual.app import ComposeResult
-from textual.widgets import Input
 
 from dura.records import AuditPage, AuditQuery, AuditRow, Want
-from dura_tui import filter as filters
 from dura_tui import format as fmt
-from dura_tui.screens.view import Hint, ListView, View
-from dura_tui.widgets.bars import Line
+from dura_tui.screens.filtered import FilteredView, since
+from dura_tui.screens.view import Hint, View
 from dura_tui.widgets.cells import Cell, cell
-from dura_tui.widgets.filter_line import FilterLine
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 from dura_tui.widgets.text_view import json_view
 
 PAGE: Final = 200
 
-_STYLES: Final = {"emit": "cyan", "requeue": "yellow", "cancel": "red", "wake": "magenta", "extend": "blue"}
+_STYLES: Final = {
+    "emit": "cyan", "requeue": "yellow", "cancel": "red", "wake": "magenta", "extend": "blue",
+    "set": "yellow", "delete": "red", "cleanup": "red",
+}  # fmt: skip
 
 
-class AuditView(ListView[AuditRow]):
+class AuditView(FilteredView[AuditRow]):
     """What operators did."""
+
+    KIND: ClassVar[str] = "audit"
+    ORDER: ClassVar[str] = "the latest first"
+    PART: ClassVar[str] = "audit_page"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "What operators did, from this monitor, from the command line or through the engine with an actor; written in",
         "the transaction of the action itself. BECAME is the state before and after, or an event's payload.",
-        "/  actor:ann action:requeue target:01a2, and any other words: a part of the reason, of before and after",
         "enter  the task, or the entry of an event in full    n b  older entries, newer ones",
     )
 
@@ -40,27 +41,18 @@ class AuditView(ListView[AuditRow]):
         """Begin with the latest."""
         table = LiveTable[AuditRow](
             (
-                Column("AT (UTC)", 11),
-                Column("ACTION", 8),
-                Column("TARGET"),
+                Column("AT (UTC)", 11, sort="age", by=lambda row: since(row.at)),
+                Column("ACTION", 8, sort="action", by=lambda row: row.action),
+                Column("TARGET", sort="target", by=lambda row: row.target),
                 Column("BECAME", at=100),
-                Column("ACTOR", 18, at=60),
-                Column("REASON", at=70),
+                Column("ACTOR", 18, at=60, sort="actor", by=lambda row: row.actor),
+                Column("REASON", at=70, sort="reason", by=lambda row: row.reason),
             ),
             empty="No operator has acted on this store.",
         )
         super().__init__(table, id=id)
-        self._caption = Line(id="caption")
-        self._filter = FilterLine(placeholder="actor:ann action:requeue target:01a2, or part of a reason")
         self.query_now = AuditQuery(limit=PAGE)
         self._before: list[str | None] = []
-        self._error = ""
-
-    def compose(self) -> ComposeResult:
-        """The caption, the table, the filter line."""
-        yield self._caption
-        yield self.table
-        yield self._filter
 
     def want(self) -> Want:
         """The page."""
@@ -71,23 +63,21 @@ class AuditView(ListView[AuditRow]):
         page = self.snapshot.audit_page if self.snapshot else None
         if page is None or page.query != self.query_now:
             return
-        self.table.show_rows([Row(entry.key, _cells(entry, now), entry) for entry in page.entries], now)
-        self._caption.put(self._caption_text(page))
+        entries = self.in_order(page.entries)
+        self.table.show_rows([Row(entry.key, _cells(entry, now), entry) for entry in entries], now)
+        self.caption.put(self._caption_text(page))
 
     def _caption_text(self, page: AuditPage) -> Text:
         text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
-        if self._error:
-            text.append(f"✗ {self._error}", "red")
-            return text
         first = len(self._before) * PAGE + 1
         more = " and older ones" if page.next_page else ""
         span = (
             f"{fmt.number(first)} to {fmt.number(first + len(page.entries) - 1)}" if page.entries else "none"
         )
         text.append(f"{span}{more}", "bold")
-        line = filters.audit_line(self.query_now)
-        text.append("   filter ", "bright_black")
-        text.append(fmt.printable(line) if line else "none", "cyan" if line else "")
+        self.append_finding(text, len(page.entries))
+        if self.sort_now and (page.next_page or self._before):
+            text.append(" of this page", "yellow")
         return text
 
     # --- the operator ------------------------------------------------------------------------------------------------
@@ -121,53 +111,25 @@ class AuditView(ListView[AuditRow]):
         page = self.snapshot.audit_page if self.snapshot else None
         older = [("n", "older", "screen.page(1)")] if page and page.next_page else []
         newer = [("b", "newer", "screen.page(-1)")] if self._before else []
-        return [*super().hints(), ("/", "filter", "screen.filter"), *older, *newer]
+        return [*super().hints(), *older, *newer]
 
-    def _ask(self, query: AuditQuery) -> None:
-        self.query_now, self._error = query, ""
-        self.table.reset()
-        self.post_message(View.WantChanged())
+    def ask(self) -> None:
+        """The list is another one from here on: begin with its first page."""
+        self._show(AuditQuery(where=self.where, limit=PAGE))
+        self._before = []
+
+    def _show(self, query: AuditQuery) -> None:
+        self.query_now = query
+        super().ask()
 
     def turn_page(self, step: int) -> None:
         """Older entries, or newer ones."""
         page = self.snapshot.audit_page if self.snapshot else None
         if step > 0 and page is not None and page.next_page and page.query == self.query_now:
             self._before.append(self.query_now.after)
-            self._ask(replace(self.query_now, after=page.next_page))
+            self._show(replace(self.query_now, after=page.next_page))
         elif step < 0 and self._before:
-            self._ask(replace(self.query_now, after=self._before.pop()))
-
-    def edit_filter(self) -> bool:
-        """Open the filter line."""
-        self._filter.edit(filters.audit_line(self.query_now))
-        return True
-
-    def back(self) -> bool:
-        """Show all entries again; whether there was a filter."""
-        had = filters.audit_line(self.query_now) != ""
-        if had:
-            self._before = []
-            self._ask(AuditQuery(limit=PAGE))
-        return had
-
-    @on(FilterLine.Left)
-    def _leave_filter(self) -> None:
-        self._error = ""
-        self.table.focus()
-        self.draw_again()
-
-    @on(Input.Submitted)
-    def _apply(self, event: Input.Submitted) -> None:
-        event.stop()
-        try:
-            query = filters.parse_audit(event.value, PAGE)
-        except ValueError as error:
-            self._error = fmt.printable(str(error))
-            self.draw_again()
-            return
-        self._filter.action_leave()
-        self._before = []
-        self._ask(query)
+            self._show(replace(self.query_now, after=self._before.pop()))
 
 
 def _cells(entry: AuditRow, now: datetime) -> tuple[Cell, ...]:

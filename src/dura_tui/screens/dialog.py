@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from rich.text import Text
 from textual import on
@@ -18,9 +18,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from dura.records import Snapshot, Want
+from dura_tui import format as fmt
+from dura_tui.messages import CopyAsked
 from dura_tui.orders import Order
 from dura_tui.widgets.cells import Cell, to_text
 from dura_tui.widgets.entry import Entry
+
+if TYPE_CHECKING:
+    from dura_tui.app import DuraApp
 
 Result = TypeVar("Result")
 
@@ -28,7 +33,10 @@ Result = TypeVar("Result")
 class Dialog(ModalScreen[Result]):
     """A box over the view. It may ask for more to be read while it is open, and sees every snapshot."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "cancel", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "cancel", show=False),
+        Binding("ctrl+o", "copy_command", "copy the command", show=False),
+    ]
 
     HEADING: ClassVar[str] = ""
     """The words in the box's upper edge."""
@@ -54,8 +62,32 @@ class Dialog(ModalScreen[Result]):
         """What must be read while this dialog is open, beside what the view below wants."""
         return want
 
+    @property
+    def alone(self) -> bool:
+        """Whether what it wants replaces what the view below wants, so that the view must not show it."""
+        return False
+
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Take a snapshot that answers `wants`."""
+
+    def orders(self, most: int | None = None) -> Sequence[Order]:  # noqa: ARG002
+        """What would be done if it were confirmed now, the first `most`; nothing while something is missing."""
+        return ()
+
+    @property
+    def count(self) -> int:
+        """How many orders there would be."""
+        return 1
+
+    def command(self) -> str | None:
+        """The `dura` commands that do the same, a line each."""
+        orders = self.orders()
+        return cast("DuraApp", self.app).operator.command(orders) if orders else None
+
+    def action_copy_command(self) -> None:
+        """Copy the commands."""
+        if text := self.command():
+            self.app.post_message(CopyAsked(text, "the command"))
 
     def _on_mount(self, event: Mount) -> None:
         super()._on_mount(event)
@@ -66,19 +98,49 @@ class Dialog(ModalScreen[Result]):
         self.dismiss(None)
 
 
-class Buttons(Horizontal):
-    """Cancel, then what the dialog does."""
+class CommandLine(Static):
+    """The `dura` command that does the same as a dialog; `^o` copies it."""
 
-    def __init__(self, verb: str) -> None:
-        """Name what the dialog does."""
-        super().__init__(classes="buttons")
+    def show_orders(self, dialog: Dialog[Result]) -> None:
+        """Draw what the dialog would do now; of much, the first."""
+        orders = dialog.orders(1)
+        line = cast("DuraApp", dialog.app).operator.command(orders) if orders else None
+        text = Text(overflow="fold")
+        if line is not None:
+            text.append("^o copies  ", "bright_black")
+            text.append(fmt.printable(line), "cyan")
+            if dialog.count > 1:
+                text.append(f"  … and {fmt.number(dialog.count - 1)} more", "bright_black")
+        self.update(text)
+        self.display = line is not None
+
+
+class Buttons(Vertical):
+    """Cancel, then what the dialog does: always in sight, however low the terminal is."""
+
+    def __init__(self, verb: str, keys: str = "tab moves · esc leaves") -> None:
+        """Make them.
+
+        Args:
+            verb: What the dialog does.
+            keys: The keys that apply, for the line below.
+        """
+        super().__init__(classes="below")
         self.no = Button("Cancel", id="no", compact=True)
         self.yes = Button(verb, id="yes", compact=True)
+        self._keys = keys
 
     def compose(self) -> ComposeResult:
-        """Side by side."""
-        yield self.no
-        yield self.yes
+        """Side by side, and the keys."""
+        with Horizontal(classes="buttons"):
+            yield self.no
+            yield self.yes
+        yield Static(self._keys, classes="foot")
+
+
+def reason_entry() -> Entry:
+    """The line for why something is done."""
+    return Entry(placeholder="reason, kept with the audit entry (optional)", id="reason", compact=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +157,7 @@ class Question:
 class ConfirmDialog(Dialog[Order]):
     """Asks; returns the order, with the reason that was typed, or None."""
 
+    AUTO_FOCUS: ClassVar[str | None] = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "yes", show=False),
         Binding("n", "leave", show=False),
@@ -106,10 +169,9 @@ class ConfirmDialog(Dialog[Order]):
         super().__init__()
         self.question = question
         self.order = order
-        self._reason = Entry(
-            placeholder="reason, kept with the audit entry (optional)", id="reason", compact=True
-        )
-        self._buttons = Buttons(question.verb)
+        self._reason = reason_entry()
+        self._buttons = Buttons(question.verb, "y does it · n or esc leaves · tab moves")
+        self._command = CommandLine(classes="command")
 
     def box_title(self) -> Text:
         """The question in short."""
@@ -120,22 +182,30 @@ class ConfirmDialog(Dialog[Order]):
         for line in self.question.lines:
             yield Static(to_text(line), classes="fact")
         yield self._reason
+        yield self._command
         yield self._buttons
-        yield Static("y does it · n or esc leaves · tab moves", classes="foot")
 
     def on_mount(self) -> None:
         """Cancel is what a stray Enter presses."""
-        self._buttons.no.focus()
+        self._buttons.no.focus(scroll_visible=False)
+        self._command.show_orders(self)
+
+    def orders(self, most: int | None = None) -> Sequence[Order]:  # noqa: ARG002
+        """The order, with the reason that is typed."""
+        return (replace(self.order, reason=self._reason.value.strip() or self.order.reason),)
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._command.show_orders(self)
 
     def action_other_button(self) -> None:
         """Move between the two buttons."""
         other = self._buttons.yes if self._buttons.no.has_focus else self._buttons.no
-        other.focus()
+        other.focus(scroll_visible=False)
 
     def action_yes(self) -> None:
         """Do it."""
-        reason = self._reason.value.strip() or self.order.reason
-        self.dismiss(replace(self.order, reason=reason))
+        self.dismiss(self.orders()[0])
 
     @on(Button.Pressed, "#yes")
     def _pressed_yes(self) -> None:
@@ -147,4 +217,4 @@ class ConfirmDialog(Dialog[Order]):
 
     @on(Input.Submitted)
     def _reason_done(self) -> None:
-        self._buttons.no.focus()
+        self._buttons.no.focus(scroll_visible=False)

@@ -49,6 +49,7 @@ class EmitDialog(Dialog[Order]):
     """Returns the order to emit, once it was confirmed."""
 
     HEADING: ClassVar[str] = "Emit an event"
+    AUTO_FOCUS: ClassVar[str | None] = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "complete(1)", show=False),
         Binding("up", "complete(-1)", show=False),
@@ -78,7 +79,7 @@ class EmitDialog(Dialog[Order]):
         """What was last put into the editor; while it still stands there, a template may take its place."""
         self._names, self._error, self._preview = Static(), Static(), Static(id="emit-preview")
         self._from = Static(id="template", classes="label")
-        self._buttons = Buttons("Emit …")
+        self._buttons = Buttons("Emit …", "tab moves · ^t another template · ^s emits …")
 
     def body(self) -> ComposeResult:
         """Two inputs with what is known about them below each."""
@@ -90,12 +91,11 @@ class EmitDialog(Dialog[Order]):
         yield self._error
         yield self._preview
         yield self._buttons
-        yield Static("tab moves · ^t another template · ^s emits …", classes="foot")
 
     def on_mount(self) -> None:
         """Begin where something is missing."""
         self._editor.put(_NULL)
-        (self._editor if self._name else self._event_line).focus()
+        (self._editor if self._name else self._event_line).focus(scroll_visible=False)
         self._redraw()
 
     def wants(self, want: Want) -> Want:

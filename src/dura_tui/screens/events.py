@@ -7,8 +7,10 @@ from typing import ClassVar, Final
 
 from dura.records import AwaitedEvent, EventRow, Waiter, Want
 from dura_tui import format as fmt
-from dura_tui.orders import Target
-from dura_tui.screens.view import LikeView, View
+from dura_tui.orders import Selection, Target
+from dura_tui.screens.filtered import FilteredView, since
+from dura_tui.screens.marked import listed
+from dura_tui.screens.view import View
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import EMPTY, Cell, cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
@@ -21,55 +23,62 @@ _WAITERS_SHOWN: Final = 5
 Line = AwaitedEvent | Waiter | EventRow
 
 
-class EventsView(LikeView[Line]):
+class EventsView(FilteredView[Line]):
     """Awaited events with their waiters, and emitted events."""
+
+    KIND: ClassVar[str] = "events"
+    ORDER: ClassVar[str] = "the soonest deadlines and the latest emitted"
+    CAP: ClassVar[int | None] = _EMITTED
+    PART: ClassVar[str] = "events"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "First what runs wait for, the soonest deadline on top, with the runs that wait; then what was emitted,",
         "newest first. The first emit of a name is the one that counts.",
         "enter  a waiting run: its task; an emitted event: its payload",
     )
+    NOUN: ClassVar[str] = "event"
+    ACTS: ClassVar[tuple[str, ...]] = ("emit",)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with all events."""
         table = LiveTable[Line](
             (
                 Column("", 9),
-                Column("EVENT"),
+                Column("EVENT", sort="name", by=lambda row: row.event_name),
                 Column("WAITERS / PAYLOAD", 26, at=60),
-                Column("TIMEOUT / AGE", 13, at=44, right=True),
-                Column("EMITTED BY", 24, at=120),
+                Column("TIMEOUT / AGE", 13, at=44, right=True, sort="age", by=_since),
+                Column("EMITTED BY", 24, at=120, sort="by", by=lambda row: getattr(row, "emitted_by", None)),
             ),
             empty="No events: nothing was emitted and nothing waits.",
         )
-        super().__init__(table, placeholder="any part of an event's name", id=id)
+        super().__init__(table, id=id)
 
     def want(self) -> Want:
         """Awaited and emitted events."""
-        return Want(awaited=_AWAITED, events=_EMITTED, events_like=self.like)
+        return Want(awaited=_AWAITED, events=_EMITTED, events_like=self.text)
 
     def draw(self, now: datetime) -> None:
         """Draw both lists."""
         if self.snapshot is None:
             return
         rows: list[Row[Line]] = []
-        for awaited in self.snapshot.awaited:
-            if self.like is None or self.like.lower() in awaited.event_name.lower():
-                rows += _awaited_rows(awaited, now)
-        rows += [_emitted_row(event, now) for event in self.snapshot.events]
+        part = (self.text or "").lower()
+        awaited = [event for event in self.snapshot.awaited if part in event.event_name.lower()]
+        for event in self.in_order(awaited):
+            rows += _awaited_rows(event, now)
+        rows += [_emitted_row(event, now) for event in self.in_order(self.snapshot.events)]
         self.table.show_rows(rows, now)
+        self.draw_caption(max(len(awaited), len(self.snapshot.events)))
 
-    def target(self) -> Target | None:
+    def target_of(self, record: Line) -> Target:
         """The event, and the run that waits for it if there is one."""
-        line = self.table.record
-        if isinstance(line, EventRow):
-            return Target(event_name=line.event_name)
-        if isinstance(line, AwaitedEvent):
-            only = line.waiters[0].run_id if line.waiter_count == 1 and line.waiters else None
-            return Target(event_name=line.event_name, waiting_run_id=only)
-        if isinstance(line, Waiter):
-            return waiter_target(line)
-        return None
+        if isinstance(record, EventRow):
+            return Target(event_name=record.event_name)
+        return awaited_target(record) if isinstance(record, AwaitedEvent) else waiter_target(record)
+
+    def matching(self) -> Selection:
+        """All awaited events that match."""
+        return listed(self.all_of("awaited events"), "event", "awaited", awaited_target)
 
     def task_id(self) -> str | None:
         """The waiting task under the cursor."""
@@ -93,6 +102,17 @@ class EventsView(LikeView[Line]):
         if isinstance(line, Waiter):
             return fmt.printable(f"task {line.task_id}  step {line.step_name}  event {line.event_name}")
         return fmt.printable(f"event {line.event_name}") if line is not None else ""
+
+
+def _since(event: AwaitedEvent | EventRow) -> float | None:
+    """How long ago an event was emitted; how long an awaited one can still wait, below zero."""
+    return since(event.emitted_at if isinstance(event, EventRow) else event.soonest_timeout)
+
+
+def awaited_target(event: AwaitedEvent) -> Target:
+    """The target that an awaited event is."""
+    only = event.waiters[0].run_id if event.waiter_count == 1 and event.waiters else None
+    return Target(event_name=event.event_name, waiting_run_id=only)
 
 
 def waiter_target(waiter: Waiter) -> Target:

@@ -6,9 +6,12 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from dura.records import Lease, Want
+from dura.states import State
 from dura_tui import format as fmt
-from dura_tui.orders import Target
-from dura_tui.screens.view import ListView, lease_target
+from dura_tui.orders import Selection, Target
+from dura_tui.screens.filtered import FilteredView, since
+from dura_tui.screens.marked import listed
+from dura_tui.screens.view import lease_target
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import Cell, cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
@@ -16,26 +19,41 @@ from dura_tui.widgets.live_table import Column, LiveTable, Row
 _ROWS: Final = 500
 
 
-class LeasesView(ListView[Lease]):
+class LeasesView(FilteredView[Lease]):
     """The running runs."""
+
+    KIND: ClassVar[str] = "leases"
+    ORDER: ClassVar[str] = "those that run out soonest"
+    CAP: ClassVar[int | None] = _ROWS
+    PART: ClassVar[str] = "leases"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "Running runs, the lease that runs out first on top. RECL counts leases of this attempt that ran out before.",
         "AT ZERO is what the next claim makes of the run: pending again, or failed as a poison run.",
     )
+    NOUN: ClassVar[str] = "run"
+    ACTS: ClassVar[tuple[str, ...]] = ("extend", "cancel")
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with an empty table."""
         table = LiveTable[Lease](
             (
-                Column("EXPIRES IN", 11),
-                Column("TASK"),
-                Column("ID", 8, at=100),
-                Column("QUEUE", 14, at=120),
-                Column("HELD FOR", 8, at=110, right=True),
-                Column("ATT", 5, right=True),
-                Column("RECL", 4, at=60, right=True),
-                Column("WORKER", 17, at=78),
+                Column("EXPIRES IN", 11, sort="due", by=lambda row: row.expires_at),
+                Column("TASK", sort="name", by=lambda row: row.name),
+                Column("ID", 8, at=100, sort="id", by=lambda row: row.task_id),
+                Column("QUEUE", 14, at=120, sort="queue", by=lambda row: row.queue),
+                Column(
+                    "HELD FOR",
+                    8,
+                    at=110,
+                    right=True,
+                    sort="held",
+                    by=lambda row: since(row.started_at),
+                    down=True,
+                ),
+                Column("ATT", 5, right=True, sort="attempts", by=lambda row: row.attempt, down=True),
+                Column("RECL", 4, at=60, right=True, sort="reclaims", by=lambda row: row.reclaims, down=True),
+                Column("WORKER", 17, at=78, sort="worker", by=lambda row: row.worker_id),
                 Column("AT ZERO", 12, at=50),
             ),
             empty="No leases: no worker holds a run.",
@@ -44,7 +62,7 @@ class LeasesView(ListView[Lease]):
 
     def want(self) -> Want:
         """Leases, and workers to tell which of them are gone."""
-        return Want(leases=_ROWS, workers=True)
+        return Want(leases=_ROWS, where=self.where, workers=True)
 
     def draw(self, now: datetime) -> None:
         """Draw the countdowns."""
@@ -53,14 +71,18 @@ class LeasesView(ListView[Lease]):
         gone = {worker.worker_id for worker in self.snapshot.workers if worker.presence == "gone"}
         rows = [
             Row(lease.run_id, _cells(lease, now, lease.worker_id in gone), lease)
-            for lease in self.snapshot.leases
+            for lease in self.in_order(self.snapshot.leases)
         ]
         self.table.show_rows(rows, now)
+        self.draw_caption(len(rows))
 
-    def target(self) -> Target | None:
-        """The run under the cursor."""
-        lease = self.table.record
-        return lease_target(lease) if lease else None
+    def target_of(self, record: Lease) -> Target:
+        """The run."""
+        return lease_target(record)
+
+    def matching(self) -> Selection:
+        """All running runs that match."""
+        return listed(self.all_of("running runs"), "run", "leases", lease_target, state=State.RUNNING)
 
     def describe(self) -> str:
         """Full ids and the owner."""

@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from dura.records import Snapshot, Want
-from dura.states import LIVE
-from dura_tui.actions import ACTIONS
-from dura_tui.bulk import BulkOrder
 from dura_tui.keys import KEYS, VIEWS
 from dura_tui.messages import CopyAsked
-from dura_tui.orders import Order, Outcome, Target
+from dura_tui.screens.acting import ActingScreen
 from dura_tui.screens.all_views import make_views, tabs
-from dura_tui.screens.ask import dialog_for
 from dura_tui.screens.choose import ViewDialog
 from dura_tui.screens.detail import DetailView
-from dura_tui.screens.many import ManyDialog, ProgressDialog
+from dura_tui.screens.finding import FindingScreen
 from dura_tui.screens.reading import ReadingDialog, help_lines
 from dura_tui.screens.tasks import TasksView
 from dura_tui.screens.view import Hint, View
+from dura_tui.start import Start
 from dura_tui.widgets.bars import Freshness, Line, key_line, tab_line, title_line, trouble_text
 from dura_tui.widgets.live_table import LiveTable
 
-if TYPE_CHECKING:
-    from dura_tui.app import DuraApp
-
-_OUTCOME_SECONDS = 12.0
-"""How long the outcome of an action stays in the line above the keys."""
+_OUTCOME_LINES = 3
+"""How many lines the outcome of an action may take."""
 
 
-class MainScreen(Screen[None]):
+class MainScreen(ActingScreen, FindingScreen):
     """One view at a time, and what is true in all of them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,7 +46,6 @@ class MainScreen(Screen[None]):
         self.shown = VIEWS[0]
         """The name of the view that is shown; `detail` for the task detail."""
         self._origin = self._before = VIEWS[0]
-        self._outcome: tuple[Outcome, datetime] | None = None
         self._title, self._tabs = Line(id="title"), Line(id="tabs")
         self._status, self._keys = Line(id="status"), Line(id="keys")
         self._trouble = Static(id="trouble")
@@ -70,11 +63,6 @@ class MainScreen(Screen[None]):
         yield self._keys
 
     @property
-    def dura(self) -> DuraApp:
-        """The app, by its own type."""
-        return cast("DuraApp", self.app)
-
-    @property
     def view(self) -> View:
         """The view that is shown."""
         return self._views[self.shown]
@@ -82,13 +70,15 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         """Give the keys to the first view, and let the reading begin."""
         self.view.enter()
+        if self.dura.start != Start():
+            self.go(self.dura.start)
         self.dura.begin()
 
     # --- drawing -----------------------------------------------------------------------------------------------------
 
     def want(self) -> Want:
         """What the view needs."""
-        want = replace(self.view.want(), waiting=True)
+        want = replace(self.view.want(), waiting=True, known=self.view.completing)
         return replace(want, throughput=True) if self.dura.alarms.needs_throughput else want
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
@@ -133,14 +123,16 @@ class MainScreen(Screen[None]):
 
     def _status_text(self, now: datetime) -> Text:
         text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
-        if self._outcome is not None:
-            outcome, at = self._outcome
-            if (now - at).total_seconds() <= _OUTCOME_SECONDS:
-                text.append(
-                    f"{'✓' if outcome.done else '✗'} {outcome.text}", "green" if outcome.done else "bold red"
-                )
-                return text
-            self._outcome = None
+        outcome = self.outcome(now)
+        self._status.set_class(outcome is not None, "-told")
+        if outcome is not None:
+            said = f"{'✓' if outcome.done else '✗'} {outcome.text}"
+            lines = textwrap.wrap(
+                said, max(self.size.width - 2, 10), max_lines=_OUTCOME_LINES, placeholder=" …"
+            )
+            return Text(" " + "\n   ".join(lines), "green" if outcome.done else "bold red", end="")
+        if marks := self.marks_line():
+            text.append(f"{marks}  ", "bold yellow")
         if self.dura.alarms.loud:
             quiet = self.dura.keymap.for_action("quiet")
             text.append(f"{'; '.join(self.dura.alarms.lines)}   {quiet} quiets", "bold red")
@@ -151,20 +143,10 @@ class MainScreen(Screen[None]):
         return text
 
     def _hints(self) -> list[Hint]:
-        target = self.view.target()
-        hints = self.view.hints()
-        operator = self.dura.operator
-        if not operator.read_only:
-            for action in ACTIONS.values():
-                fits = operator.objection(action, target) is None
-                if fits and (
-                    action.name != "emit" or self.shown in ("events", "approvals") or _awaits(target)
-                ):
-                    hints.append((action.key, action.label, f"screen.act('{action.name}')"))
-        hints += [
-            ("p", "go on" if self.dura.paused else "pause", "screen.pause"),
-            ("q", "quit", "screen.quit"),
-        ]
+        pause = ("p", "go on" if self.dura.paused else "pause", "screen.pause")
+        hints = [*self.view.hints(), *self.action_hints(), ("q", "quit", "screen.quit")]
+        # How to go on must be in sight, even where there is no room for all.
+        hints.insert(0 if self.dura.paused else -1, pause)
         keymap = self.dura.keymap
         return [
             (keymap.for_action(action) or key, label, action)
@@ -205,28 +187,17 @@ class MainScreen(Screen[None]):
         self.draw(self.dura.now())
 
     def action_back(self) -> None:
-        """Out of the filter or the keys; out of the task."""
-        if not self.view.back() and self.shown == "detail":
+        """Out of the marks, the filter or the keys; out of the task."""
+        if not (self.unmark() or self.view.back()) and self.shown == "detail":
             self._switch(self._origin)
 
     def action_open(self) -> None:
         """What Enter does, for a click on its hint."""
         self.view.open()
 
-    def action_filter(self) -> None:
-        """Filter the list, or the tasks from a view that has no filter."""
-        if not self.view.edit_filter():
-            self.action_view("tasks")
-            self._tasks.edit_filter()
-
     @property
     def _tasks(self) -> TasksView:
         return cast("TasksView", self._views["tasks"])
-
-    def action_sort(self) -> None:
-        """Sort the tasks another way."""
-        if isinstance(self.view, TasksView):
-            self.view.sort()
 
     def action_other_way(self) -> None:
         """Show the same another way."""
@@ -283,13 +254,13 @@ class MainScreen(Screen[None]):
     def action_quiet(self) -> None:
         """Quiet the alerts that are up."""
         if not self.dura.alarms.quiet():
-            self.app.notify("no alert is loud", markup=False, timeout=3)
+            self.tell("no alert is loud")
         self.draw_lines(self.dura.now())
 
     def action_theme(self) -> None:
         """The next of our themes."""
         self.dura.next_theme()
-        self.app.notify(f"theme {self.app.theme}", markup=False, timeout=2)
+        self.tell(f"theme {self.app.theme}")
 
     def action_quit(self) -> None:
         """End the monitor."""
@@ -300,44 +271,3 @@ class MainScreen(Screen[None]):
         text = self.view.copied()
         if text:
             self.post_message(CopyAsked(text, text))
-
-    # --- actions -----------------------------------------------------------------------------------------------------
-
-    def action_act(self, name: str) -> None:
-        """Begin an action on what is under the cursor, as it is shown now."""
-        action, target = ACTIONS[name], self.view.target() or Target()
-        objection = self.dura.operator.objection(action, target)
-        if objection is not None:
-            self.report(Outcome(name, done=False, text=objection))
-            return
-        if target.many is not None:
-            self.app.push_screen(ManyDialog(action, target.many), self._asked_for_many)
-            return
-        dialog = dialog_for(action, target)
-        if dialog is None:
-            self.dura.carry_out(Order(action=name, target=target))
-            return
-        self.app.push_screen(dialog, self._asked)
-
-    def _asked(self, order: Order | None) -> None:
-        self.dura.want_changed()
-        if order is not None:
-            self.dura.carry_out(order)
-
-    def _asked_for_many(self, bulk: BulkOrder | None) -> None:
-        self.dura.want_changed()
-        if bulk is not None:
-            self.app.push_screen(ProgressDialog(bulk))
-
-    def report(self, outcome: Outcome) -> None:
-        """Show how an action ended: as a notification, and for a while in the status line."""
-        now = self.dura.now()
-        self._outcome = (outcome, now)
-        self.app.notify(
-            outcome.text, severity="information" if outcome.done else "warning", markup=False, timeout=6
-        )
-        self.draw_lines(now)
-
-
-def _awaits(target: Target | None) -> bool:
-    return bool(target and target.event_name and (target.state is None or target.state in LIVE))

@@ -1,117 +1,185 @@
-"""One action on many tasks: which, how many, are you sure; then how far it is, and what became of them."""
+"""One action on much at once: which, how many, how, are you sure."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from threading import Event
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Key
-from textual.widgets import Button, Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Button, Input, OptionList, Static, TextArea
 
 from dura.records import Snapshot, Want
 from dura_tui import format as fmt
 from dura_tui.actions import Action
-from dura_tui.bulk import BulkOrder, Tally
-from dura_tui.orders import Selection, Target, order_for
-from dura_tui.screens.dialog import Buttons, Dialog
+from dura_tui.bulk import BulkOrder
+from dura_tui.orders import Found, Order, Selection, Target
+from dura_tui.screens.dialog import Buttons, CommandLine, Dialog, reason_entry
+from dura_tui.screens.how import How, how_for
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.entry import Entry
 
-if TYPE_CHECKING:
-    from dura_tui.app import DuraApp
+MOST: Final = 20_000
+"""Targets of one order; for more it is ordered again."""
 
-_REASONS_SHOWN = 5
-_BAR_CELLS = 40
-_KEEP, _SCRATCH = "keep", "scratch"
+NUMBER_KEYS: Final = "type the number, enter twice · tab moves · esc leaves"
+"""The keys of a dialog that asks for a number."""
+
+_NAMED: Final = 4
+_LEFT_SHOWN: Final = 4
 
 
 class ManyDialog(Dialog[BulkOrder]):
-    """Returns the order on the tasks that were found, once their number was typed."""
+    """Returns the order on what was found, once its number was typed."""
+
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "go_on", show=False)]
 
     def __init__(self, action: Action, selection: Selection) -> None:
-        """Look for the tasks."""
+        """Look for the targets."""
         super().__init__()
         self._action = action
         self._selection = selection
-        self._found: tuple[tuple[Target, ...], bool] | None = None
-        self._ways = OptionList(id="ways", compact=True, markup=False)
-        self._said = Static(id="found")
+        self._targets: list[Target] = []
+        self._unfit: Counter[str] = Counter()
+        """What others are, which the action does not fit."""
+        self._moved: Counter[str] = Counter()
+        """What others have become since they were marked."""
+        self._following: str | None = None
+        self._found = self._more = False
+        self._now: datetime | None = None
+        self._how: How | None = how_for(action)
+        self._said = Static(id="targets")
         self._count = Entry(placeholder="their number", id="count", compact=True, select_on_focus=False)
-        self._reason = Entry(
-            placeholder="reason, kept with each audit entry (optional)", id="reason", compact=True
-        )
-        self._buttons = Buttons(action.label.capitalize())
+        self._reason = reason_entry()
+        self._command = CommandLine(classes="command")
+        self._buttons = Buttons(action.label.capitalize(), NUMBER_KEYS)
 
     def box_title(self) -> Text:
         """What is to be done."""
-        return Text(f"{self._action.label.capitalize()} many tasks")
+        return Text(f"{self._action.label.capitalize()}: many at once")
 
     def body(self) -> ComposeResult:
-        """The tasks, the way, their number, a reason."""
-        yield Static(to_text(cell(self._selection.title, "bold")))
+        """What, the way, the number, a reason."""
+        yield Static(to_text(cell(self._selection.title, "bold")), classes="fact")
         yield self._said
-        if self._action.name == "requeue":
-            yield self._ways
+        if self._how is not None:
+            yield self._how
         yield self._count
         yield self._reason
+        yield self._command
         yield self._buttons
-        yield Static("type the number, enter twice · tab moves · esc leaves", classes="foot")
 
     def on_mount(self) -> None:
         """Cancel is what a stray Enter presses."""
-        if self._action.name == "requeue":
-            self._ways.add_option(Option("keep every finished step and go on", id=_KEEP))
-            self._ways.add_option(Option("from scratch: drop every finished step", id=_SCRATCH))
-            self._ways.highlighted = 0
-        self._buttons.no.focus()
+        self._buttons.no.focus(scroll_visible=False)
         self._redraw()
 
-    def wants(self, want: Want) -> Want:
-        """The tasks, until they are found: what is acted on is what was seen here."""
-        return want if self._found is not None else self._selection.reads(want)
+    # --- what it is about --------------------------------------------------------------------------------------------
 
-    def show(self, snapshot: Snapshot, now: datetime) -> None:  # noqa: ARG002
-        """Take the tasks."""
-        if self._found is None:
-            self._found = self._selection.finds(snapshot)
+    @property
+    def alone(self) -> bool:
+        """While it looks for the targets."""
+        return not self._found
+
+    def wants(self, want: Want) -> Want:
+        """The targets, part by part, until all are found: what is acted on is what was seen here."""
+        if not self._found:
+            return self._selection.reads(want, self._following)
+        return self._how.wants(want) if self._how is not None else want
+
+    def show(self, snapshot: Snapshot, now: datetime) -> None:
+        """Take the next part of the targets, or what the way needs to know."""
+        self._now = now
+        if self._found:
+            if self._how is not None:
+                self._how.show(snapshot)
+            return
+        part = self._selection.finds(snapshot, self._following)
+        if part is not None:
+            self._take(part)
             self._redraw()
             self.post_message(Dialog.WantChanged())
 
+    def _take(self, part: Found) -> None:
+        for target in part.targets:
+            if self._action.fits(target):
+                self._unfit[_kind(target, with_cause=self._action.name == "wake")] += 1
+            else:
+                self._targets.append(target)
+        self._moved.update(now_is for _, now_is in part.moved)
+        self._following = part.following
+        self._more = part.capped or (len(self._targets) >= MOST and part.following is not None)
+        del self._targets[MOST:]
+        self._found = part.following is None or self._more
+        if self._found and self._how is not None:
+            self._how.take(self._targets)
+
+    def orders(self, most: int | None = None) -> Sequence[Order]:
+        """One for each target; none while something is missing."""
+        how, now = self._how, self._now
+        if not self._found or now is None or (how is not None and how.wrong()):
+            return ()
+        plan = Order(action=self._action.name, target=Target(), reason=self._reason.value.strip() or None)
+        orders = [replace(plan, target=target) for target in self._targets[:most]]
+        return orders if how is None else [how.complete(order, now) for order in orders]
+
     @property
-    def _targets(self) -> tuple[Target, ...]:
-        return self._found[0] if self._found else ()
+    def count(self) -> int:
+        """How many there would be."""
+        return len(self._targets)
 
+    # --- drawing -----------------------------------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    @on(OptionList.OptionHighlighted)
     def _redraw(self) -> None:
-        self._said.update(to_text(self._said_line()))
+        self._said.update(Text("\n").join(to_text(line) for line in self._said_lines()))
         typed = self._count.value.strip().replace(",", "")
-        self._buttons.yes.disabled = not self._targets or typed != str(len(self._targets))
+        wrong = self._how is not None and bool(self._how.wrong())
+        self._buttons.yes.disabled = wrong or not self._targets or typed != str(len(self._targets))
+        self._command.show_orders(self)
 
-    def _said_line(self) -> Cell:
-        if self._found is None:
-            return cell("Looking for them …", "bright_black")
-        targets, more = self._found
-        if not targets:
-            return cell("None of them is there any more.", "yellow")
-        number = fmt.number(len(targets))
-        what = f" {'task' if len(targets) == 1 else 'tasks'}, {'those that ended last; there may be more' if more else 'all there are'}"
-        return ((number, "bold yellow"), (f"{what}. Type {number} to {self._action.label} them.", ""))
+    def _said_lines(self) -> list[Cell]:
+        noun, count = self._selection.noun, len(self._targets)
+        if not self._found:
+            return [cell(f"Looking for them … {fmt.number(count)}", "bright_black")]
+        lines: list[Cell] = []
+        if count:
+            more = ", the first; there may be more" if self._more else ""
+            lines.append(
+                (
+                    (fmt.plural(count, noun), "bold yellow"),
+                    (f"{more}. Type {fmt.number(count)} to go on.", ""),
+                )
+            )
+            titles = ", ".join(target.title for target in self._targets[:_NAMED])
+            rest = f" and {fmt.number(count - _NAMED)} more" if count > _NAMED else ""
+            lines.append(cell(f"{titles}{rest}", "bright_black"))
+        else:
+            lines.append(cell("There is none to which this can be done.", "yellow"))
+        lines += _left_out("have moved on", self._moved) + _left_out("are not for this", self._unfit)
+        return lines
+
+    # --- the operator ------------------------------------------------------------------------------------------------
 
     def on_key(self, event: Key) -> None:
         """Digits go to the number, wherever the focus is but in a line."""
-        if event.character and event.character.isdigit() and not isinstance(self.focused, Input):
+        if event.character and event.character.isdigit() and not isinstance(self.focused, Input | TextArea):
             event.stop()
             self._count.focus()
             self._count.insert_text_at_cursor(event.character)
 
-    @on(Input.Changed, "#count")
-    def _typed(self) -> None:
-        self._redraw()
+    def action_go_on(self) -> None:
+        """From the way to the number."""
+        self._count.focus()
 
     @on(Input.Submitted)
     def _entered(self) -> None:
@@ -124,83 +192,25 @@ class ManyDialog(Dialog[BulkOrder]):
 
     @on(Button.Pressed, "#yes")
     def _done(self) -> None:
-        if self._buttons.yes.disabled:
-            return
-        order = order_for(
-            self._action.name,
-            None,
-            reason=self._reason.value.strip() or None,
-            keep_checkpoints=self._ways.highlighted != 1,
-        )
-        self.dismiss(BulkOrder(order, self._targets))
+        if not self._buttons.yes.disabled:
+            orders = tuple(self.orders())
+            self.dismiss(BulkOrder(self._action.name, orders, len(orders), self._selection.noun))
 
     @on(Button.Pressed, "#no")
     def _pressed_no(self) -> None:
         self.action_leave()
 
 
-class ProgressDialog(Dialog[None]):
-    """How far a bulk order is; Escape stops it, then closes the report."""
+def _kind(target: Target, *, with_cause: bool) -> str:
+    """What a target is, in a word or two, for which an action does not fit it."""
+    if target.state is None:
+        return "without an event" if target.key is None else "the engine's own"
+    return f"{target.state} ({target.sleep_cause})" if target.sleep_cause and with_cause else target.state
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "stop", show=False),
-        Binding("enter,q", "close", show=False),
-    ]
 
-    def __init__(self, bulk: BulkOrder) -> None:
-        """Carry it out as soon as this is shown."""
-        super().__init__()
-        self._bulk = bulk
-        self._stop = Event()
-        self.tally = Tally(bulk.order.action, len(bulk.targets))
-        """What was told last."""
-        self._line, self._report, self._foot = Static(id="bar"), Static(), Static(classes="foot")
-
-    def box_title(self) -> Text:
-        """What is being done."""
-        return Text(f"{self._bulk.order.action.capitalize()} {fmt.plural(len(self._bulk.targets), 'task')}")
-
-    def body(self) -> ComposeResult:
-        """A bar, the numbers, how to stop."""
-        yield self._line
-        yield self._report
-        yield self._foot
-
-    def on_mount(self) -> None:
-        """Begin."""
-        self.show_tally(self.tally)
-        cast("DuraApp", self.app).carry_out_all(self._bulk, self._stop.is_set)
-
-    def show_tally(self, tally: Tally) -> None:
-        """Draw how far it is."""
-        self.tally = tally
-        bar = fmt.bar(tally.done, tally.total, min(_BAR_CELLS, max(self.size.width - 30, 8)))
-        done = f" {fmt.number(tally.done)} of {fmt.number(tally.total)}"
-        self._line.update(to_text(((bar, "blue"), (done, "bold"))))
-        lines: list[Cell] = [cell(tally.line, "bold red" if tally.trouble else "")]
-        for reason, count in tally.reasons[:_REASONS_SHOWN]:
-            lines.append(
-                (("  ", ""), (fmt.number(count), "yellow"), (f" times: {fmt.clip(reason, 120)}", ""))
-            )
-        if len(tally.reasons) > _REASONS_SHOWN:
-            lines.append(cell(f"  and {len(tally.reasons) - _REASONS_SHOWN} other reasons", "bright_black"))
-        self._report.update(Text("\n").join(to_text(line) for line in lines))
-        stopping = "stopping …" if self._stop.is_set() else "s or esc stops it after the present task"
-        self._foot.update(
-            f"{'stopped' if tally.stopped else 'ended'} · esc closes" if tally.ended else stopping
-        )
-
-    def action_stop(self) -> None:
-        """End after the present task."""
-        if not self.tally.ended:
-            self._stop.set()
-            self.show_tally(self.tally)
-
-    def action_close(self) -> None:
-        """Close the report, once there is one."""
-        if self.tally.ended:
-            self.dismiss(None)
-
-    def action_leave(self) -> None:
-        """Stop, then close."""
-        self.action_close() if self.tally.ended else self.action_stop()
+def _left_out(why: str, kinds: Counter[str]) -> list[Cell]:
+    if not kinds:
+        return []
+    shown = ", ".join(f"{fmt.number(count)} {kind}" for kind, count in kinds.most_common(_LEFT_SHOWN))
+    others = " …" if len(kinds) > _LEFT_SHOWN else ""
+    return [cell(f"left out, they {why}: {shown}{others}", "yellow")]

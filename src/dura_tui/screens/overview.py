@@ -45,6 +45,7 @@ class NameTotal:
 class OverviewView(View):
     """The first thing to look at."""
 
+    ACTS: ClassVar[tuple[str, ...]] = ("cleanup",)
     ABOUT: ClassVar[tuple[str, ...]] = (
         "Tasks by state, throughput, how much waits for a worker and since when, the file, and the tasks by queue and",
         "name. A log (wal) that grows without end means that a reader holds it.",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from math import inf
+from operator import attrgetter
 from typing import ClassVar, Final
 
 from dura.records import QueueRow, TaskQuery, Want
 from dura_tui import format as fmt
-from dura_tui.screens.view import ListView, View
+from dura_tui.screens.filtered import FilteredView, since
+from dura_tui.screens.view import View
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import Cell, cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
@@ -16,8 +19,11 @@ _LATE_SECONDS: Final = 60
 _VERY_LATE_SECONDS: Final = 300
 
 
-class QueuesView(ListView[QueueRow]):
+class QueuesView(FilteredView[QueueRow]):
     """All queues that hold tasks."""
+
+    KIND: ClassVar[str] = "queues"
+    ORDER: ClassVar[str] = "those with the most ready runs first"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "READY is what could be claimed now, OLDEST since when the first of it could have been. IN counts tasks spawned,",
@@ -30,14 +36,34 @@ class QueuesView(ListView[QueueRow]):
         """Begin with an empty table."""
         table = LiveTable[QueueRow](
             (
-                Column("QUEUE"),
-                Column("READY", 6, right=True),
-                Column("OLDEST", 7, at=40, right=True),
-                Column("IN/MIN", 7, at=60, right=True),
-                Column("OUT/MIN", 7, at=60, right=True),
-                Column("DRAINS IN", 9, right=True),
+                Column("QUEUE", sort="queue", by=lambda row: row.queue),
+                Column("READY", 6, right=True, sort="ready", by=lambda row: row.ready, down=True),
+                Column(
+                    "OLDEST",
+                    7,
+                    at=40,
+                    right=True,
+                    sort="oldest",
+                    by=lambda row: since(row.oldest_due),
+                    down=True,
+                ),
+                Column(
+                    "IN/MIN", 7, at=60, right=True, sort="in", by=lambda row: row.in_per_minute, down=True
+                ),
+                Column(
+                    "OUT/MIN", 7, at=60, right=True, sort="out", by=lambda row: row.out_per_minute, down=True
+                ),
+                Column("DRAINS IN", 9, right=True, sort="drains", by=_drains, down=True),
                 *(
-                    Column(cells.GLYPHS[state] + (f" {state}" if wide else ""), width, at=at, right=True)
+                    Column(
+                        cells.GLYPHS[state] + (f" {state}" if wide else ""),
+                        width,
+                        at=at,
+                        right=True,
+                        sort=state,
+                        by=attrgetter(state),
+                        down=True,
+                    )
                     for state, width, at, wide in _STATES
                 ),
             ),
@@ -54,7 +80,10 @@ class QueuesView(ListView[QueueRow]):
         if self.snapshot is None:
             return
         queues = sorted(self.snapshot.queues, key=lambda row: (-_magnitude(row.ready), row.queue))
+        part = (self.text or "").lower()
+        queues = self.in_order([row for row in queues if part in row.queue.lower()])
         self.table.show_rows([Row(row.queue, _cells(row, now), row) for row in queues], now)
+        self.draw_caption(len(queues))
 
     def describe(self) -> str:
         """The queue in words."""
@@ -83,6 +112,10 @@ _STATES: Final = (
     ("cancelled", 11, 140, True),
 )
 """State, width, from which width of the table on, and whether its word is shown."""
+
+
+def _drains(row: QueueRow) -> float:
+    return inf if row.drain_seconds is None else row.drain_seconds
 
 
 def _magnitude(count: int) -> int:

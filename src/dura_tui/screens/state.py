@@ -14,6 +14,9 @@ from dura.records import StateRow, Want
 from dura_tui import format as fmt
 from dura_tui.branches import Branch, branches
 from dura_tui.changes import Change, Watched
+from dura_tui.guards import RESERVED
+from dura_tui.orders import Selection, Target
+from dura_tui.screens.marked import listed
 from dura_tui.screens.view import Hint, View
 from dura_tui.widgets.cells import cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
@@ -21,6 +24,9 @@ from dura_tui.widgets.text_view import TextView, json_view
 
 _AUDIT: Final = "dura.audit"
 _AUDIT_ROWS: Final = 500
+_MOST_KEYS: Final = 1_000
+"""Keys that are deleted at once: each is read with its value."""
+
 _BEFORE_CELLS: Final = 60
 
 
@@ -32,6 +38,8 @@ class StateView(View):
         "enter  from a namespace to its keys, from a key to its value; folds a branch of namespaces, and unfolds it",
         "Δ marks a value that has changed within the last 30 seconds while it was shown; the status line says what it was.",
     )
+    NOUN: ClassVar[str] = "key"
+    ACTS: ClassVar[tuple[str, ...]] = ("delete",)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Begin with the first namespace."""
@@ -101,6 +109,25 @@ class StateView(View):
         row = self.keys.record
         self._value.show_lines(json_view(row.value) if row else [])
 
+    def target(self) -> Target | None:
+        """The key under the cursor, once its table has the focus."""
+        row = self.keys.record
+        return key_target(row) if row is not None and self.keys.has_focus else None
+
+    def marking(self) -> LiveTable[StateRow] | None:
+        """The keys, while their table has the focus, unless they are the engine's own."""
+        own = self._namespace is not None and self._namespace.startswith(RESERVED)
+        return self.keys if self.keys.has_focus and not own else None
+
+    def target_of(self, record: StateRow) -> Target:
+        """The key."""
+        return key_target(record)
+
+    def matching(self) -> Selection | None:
+        """All keys of the namespace."""
+        title = fmt.printable(f"all keys of {self._namespace}")
+        return listed(title, "key", "state", key_target, most=_MOST_KEYS) if self._namespace else None
+
     def hints(self) -> list[Hint]:
         """Moving between the two tables, and the value."""
         if self.namespaces.has_focus:
@@ -163,6 +190,13 @@ class StateView(View):
         event.stop()
         self._preview()
         self.post_message(View.CursorMoved())
+
+
+def key_target(row: StateRow) -> Target:
+    """The target that a key of the memory is."""
+    return Target(
+        namespace=row.namespace, key=row.key, written_at=row.updated_at, value=fmt.json_line(row.value)
+    )
 
 
 def _branch_row(branch: Branch) -> Row[Branch]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import DataTable, Input
+from textual.widgets import DataTable
 
 from dura.records import Lease, Sleeper, Snapshot, TaskQuery, TaskRow, Want
-from dura_tui.orders import Target
+from dura_tui.orders import Selection, Target
 from dura_tui.widgets.cells import Cell
-from dura_tui.widgets.filter_line import FilterLine
 from dura_tui.widgets.live_table import LiveTable
 
 Record = TypeVar("Record")
@@ -28,6 +27,12 @@ class View(Vertical):
 
     ABOUT: ClassVar[tuple[str, ...]] = ()
     """What the view shows and what its keys do there, a line each, for its help page."""
+
+    NOUN: ClassVar[str] = "row"
+    """What a row is, for those who mark several."""
+
+    ACTS: ClassVar[tuple[str, ...]] = ()
+    """The actions that the key line offers here, whatever is under the cursor, and for what is marked."""
 
     class WantChanged(Message):
         """The view needs something else from the store."""
@@ -85,6 +90,18 @@ class View(Vertical):
         """What an action would act on."""
         return None
 
+    def marking(self) -> LiveTable[Any] | None:
+        """The table whose rows can be marked now; None where nothing could be done to several."""
+        return None
+
+    def target_of(self, record: Any) -> Target | None:  # noqa: ARG002
+        """What an action would act on, of a row that shows this."""
+        return None
+
+    def matching(self) -> Selection | None:
+        """All that matches the filter, shown or not; None where an action cannot be about that."""
+        return None
+
     def describe(self) -> str:
         """What is under the cursor, with its full ids, for the status line; printable."""
         return ""
@@ -105,6 +122,11 @@ class View(Vertical):
 
     def edit_filter(self) -> bool:
         """Open the view's filter; whether it has one."""
+        return False
+
+    @property
+    def completing(self) -> bool:
+        """Whether a filter is being typed, for which known words are read."""
         return False
 
     def turn_page(self, step: int) -> None:
@@ -139,6 +161,15 @@ class ListView(View, Generic[Record]):
         """Enter, when there is something to open."""
         return [("enter", "open", "screen.open")] if self.table.key else []
 
+    def target(self) -> Target | None:
+        """What the row under the cursor is."""
+        record = self.table.record
+        return None if record is None else self.target_of(record)
+
+    def marking(self) -> LiveTable[Record] | None:
+        """The table, where several of its rows can be acted upon."""
+        return self.table if self.ACTS else None
+
     def task_id(self) -> str | None:
         """The task under the cursor."""
         return None
@@ -162,53 +193,6 @@ class ListView(View, Generic[Record]):
     def _row_changed(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
         self.post_message(View.CursorMoved())
-
-
-class LikeView(ListView[Record]):
-    """A list that is filtered by a part of a name."""
-
-    def __init__(self, table: LiveTable[Record], *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
-        """Begin without a filter."""
-        super().__init__(table, id=id)
-        self.like: str | None = None
-        """The part; None for all."""
-        self._filter = FilterLine(placeholder=placeholder)
-
-    def compose(self) -> ComposeResult:
-        """The table and the filter line."""
-        yield self.table
-        yield self._filter
-
-    def hints(self) -> list[Hint]:
-        """Enter and the filter."""
-        return [*super().hints(), ("/", "filter", "screen.filter")]
-
-    def edit_filter(self) -> bool:
-        """Open the filter line."""
-        self._filter.edit(self.like or "")
-        return True
-
-    def back(self) -> bool:
-        """Show all again; whether there was a filter."""
-        had = self.like is not None
-        if had:
-            self._show_like(None)
-        return had
-
-    def _show_like(self, part: str | None) -> None:
-        self.like = part
-        self.table.reset()
-        self.post_message(View.WantChanged())
-
-    @on(FilterLine.Left)
-    def _leave_filter(self) -> None:
-        self.table.focus()
-
-    @on(Input.Submitted)
-    def _apply_filter(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._filter.action_leave()
-        self._show_like(event.value.strip() or None)
 
 
 def task_target(row: TaskRow) -> Target:

@@ -6,22 +6,24 @@ from datetime import datetime
 from typing import ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
 
 from dura.records import Lease, Snapshot, Want, WorkerRow
 from dura_tui import format as fmt
 from dura_tui.orders import Target
-from dura_tui.screens.view import ListView, lease_target
+from dura_tui.screens.filtered import FilteredView, since
+from dura_tui.screens.view import lease_target
 from dura_tui.widgets import cells
-from dura_tui.widgets.bars import Line
 from dura_tui.widgets.cells import EMPTY, Cell, cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 
 Held = WorkerRow | Lease
 
 
-class WorkersView(ListView[Held]):
+class WorkersView(FilteredView[Held]):
     """Workers, each with the runs that it holds below it."""
+
+    KIND: ClassVar[str] = "workers"
+    ORDER: ClassVar[str] = "those that are gone and hold something first"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "Workers that hold leases or settled something within the last hour, each with what it holds: those first that",
@@ -34,24 +36,22 @@ class WorkersView(ListView[Held]):
         """Begin with an empty table."""
         table = LiveTable[Held](
             (
-                Column("WORKER / WHAT IT HOLDS"),
-                Column("PRESENCE", 9),
-                Column("HOLDS", 5, at=46, right=True),
+                Column("WORKER / WHAT IT HOLDS", sort="worker", by=lambda row: row.worker_id),
+                Column("PRESENCE", 9, sort="presence", by=lambda row: row.presence),
+                Column("HOLDS", 5, at=46, right=True, sort="holds", by=lambda row: row.leases, down=True),
                 Column("EXPIRES", 11, at=60),
-                Column("PER MIN", 7, at=54, right=True),
-                Column("DONE/H", 6, at=90, right=True),
-                Column("FAILED/H", 8, at=100, right=True),
-                Column("SINCE", 7, right=True),
+                Column(
+                    "PER MIN", 7, at=54, right=True, sort="rate", by=lambda row: row.per_minute, down=True
+                ),
+                Column("DONE/H", 6, at=90, right=True, sort="done", by=lambda row: row.completed, down=True),
+                Column(
+                    "FAILED/H", 8, at=100, right=True, sort="failed", by=lambda row: row.failed, down=True
+                ),
+                Column("SINCE", 7, right=True, sort="seen", by=lambda row: since(row.last_seen)),
             ),
             empty="No worker holds a lease or settled a run in the last hour.",
         )
         super().__init__(table, id=id)
-        self._caption = Line(id="caption")
-
-    def compose(self) -> ComposeResult:
-        """How many there are, and the table."""
-        yield self._caption
-        yield self.table
 
     def want(self) -> Want:
         """The workers."""
@@ -62,6 +62,8 @@ class WorkersView(ListView[Held]):
         if self.snapshot is None:
             return
         workers = sorted(self.snapshot.workers, key=lambda worker: (not _missed(worker), worker.worker_id))
+        part = (self.text or "").lower()
+        workers = self.in_order([worker for worker in workers if part in worker.worker_id.lower()])
         rows: list[Row[Held]] = []
         for worker in workers:
             rows.append(Row(f"worker\0{worker.worker_id}", _worker_cells(worker, now), worker))
@@ -72,7 +74,9 @@ class WorkersView(ListView[Held]):
                     Row(f"more\0{worker.worker_id}", (cell(more, "bright_black"), *[EMPTY] * 7), worker)
                 )
         self.table.show_rows(rows, now)
-        self._caption.put(_caption(self.snapshot))
+        caption = _caption(self.snapshot, workers)
+        self.append_finding(caption, len(workers))
+        self.caption.put(caption)
 
     def target(self) -> Target | None:
         """The run under the cursor."""
@@ -101,8 +105,7 @@ def _missed(worker: WorkerRow) -> bool:
     return worker.presence == "gone" and worker.leases > 0
 
 
-def _caption(snapshot: Snapshot) -> Text:
-    workers = snapshot.workers
+def _caption(snapshot: Snapshot, workers: list[WorkerRow]) -> Text:
     by = {presence: sum(worker.presence == presence for worker in workers) for presence in cells.PRESENCE}
     text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
     text.append(fmt.plural(len(workers), "worker"), "bold")
@@ -112,7 +115,7 @@ def _caption(snapshot: Snapshot) -> Text:
     rate = sum(worker.per_minute for worker in workers)
     text.append(f"   {fmt.plural(sum(worker.leases for worker in workers), 'lease')}", "blue")
     text.append(f"   {fmt.rate(rate)} a minute", "bright_black")
-    if any(worker.sampled for worker in workers):
+    if any(worker.sampled for worker in snapshot.workers):
         text.append("   the newest settled runs only", "yellow")
     return text
 

@@ -56,7 +56,7 @@ class Freshness:
 
 
 class Line(Widget):
-    """One line of text."""
+    """One line of text; a text that was broken into several takes as many."""
 
     DEFAULT_CSS = """
     Line { height: 1; width: 1fr; link-style: none; link-color: $foreground; link-background: transparent; }
@@ -71,6 +71,9 @@ class Line(Widget):
         """Show this text, if it is not what is shown."""
         if text != self._text or text.style != self._text.style:
             self._text = text
+            lines = text.plain.count("\n") + 1
+            if self.styles.height is None or self.styles.height.value != lines:
+                self.styles.height = lines
             self.refresh()
 
     @property
@@ -81,6 +84,8 @@ class Line(Widget):
     def render(self) -> Text:
         """Draw it, cut with an ellipsis where it is too long."""
         text = self._text.copy()
+        if "\n" in text.plain:
+            return text
         text.truncate(self.size.width, overflow="ellipsis")
         return text
 

@@ -10,10 +10,10 @@ Three rules make it safe to act from and cheap to watch over a slow line:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -28,6 +28,7 @@ from textual.widgets._data_table import Row as RowMeta
 
 from dura_tui import format as fmt
 from dura_tui.widgets.cells import Cell, to_text
+from dura_tui.widgets.marks import Marks
 
 Record = TypeVar("Record")
 
@@ -67,6 +68,12 @@ class Column:
     """Whether its text ends at the right edge."""
     share: int = 1
     """How much of what is left an elastic column takes, compared with the other elastic ones."""
+    sort: str = ""
+    """The name by which a list is sorted by this column; empty if it cannot be."""
+    by: Callable[[Any], Any] | None = None
+    """What of a record is compared; None where the store sorts."""
+    down: bool = False
+    """Whether the largest comes first unless it is turned round."""
 
 
 class LiveTable(DataTable[Text], Generic[Record]):
@@ -104,6 +111,9 @@ class LiveTable(DataTable[Text], Generic[Record]):
         self._ghost: tuple[str, datetime] | None = None
         self._awaited_key: str | None = None
         self._read = False
+        self._sorted: tuple[str, bool] | None = None
+        self.marks = Marks[Record](self)
+        """The rows that are marked for an action."""
 
     # --- what the views use ------------------------------------------------------------------------------------------
 
@@ -125,6 +135,11 @@ class LiveTable(DataTable[Text], Generic[Record]):
         return tuple(self._shown)
 
     @property
+    def records(self) -> dict[str, Record]:
+        """What all rows show, by key in their order."""
+        return {key: row.record for key, row in self._shown.items()}
+
+    @property
     def ghost(self) -> str | None:
         """The key of the row that has left the list and is still shown; None if there is none."""
         return self._ghost[0] if self._ghost else None
@@ -137,6 +152,7 @@ class LiveTable(DataTable[Text], Generic[Record]):
     def show_rows(self, rows: Sequence[Row[Record]], now: datetime) -> None:
         """Show these rows in this order, keeping cursor and scroll on their keys."""
         wanted = self._with_ghost(rows, now)
+        self.marks.follow(rows)
         if not self._read:
             self._read = True
             self.refresh()
@@ -147,12 +163,26 @@ class LiveTable(DataTable[Text], Generic[Record]):
         else:
             self._replace_rows(wanted)
 
+    def show_sort(self, sort: str, *, back: bool) -> None:
+        """Mark the column that the list is sorted by.
+
+        Args:
+            sort: The column's name; empty for the list's own order.
+            back: Whether it is turned round.
+        """
+        self._sorted = (sort, back) if sort else None
+        for key, column in self.columns.items():
+            column.label = self._label(int(key.value or 0))
+        self._update_count += 1
+        self.refresh()
+
     def reset(self) -> None:
         """Forget rows, cursor, scroll and ghost: what comes next is another list."""
         self._ghost = None
         self._awaited_key = None
         self._read = False
         self._shown = {}
+        self.marks.clear()
         self.clear()
 
     def move_to(self, key: str) -> None:
@@ -258,16 +288,26 @@ class LiveTable(DataTable[Text], Generic[Record]):
             self.columns.clear()
             self._column_locations = TwoWayDict({})
             for place in places:
-                column = self.all_columns[place]
-                label = Text(column.label, justify="right" if column.right else "left", no_wrap=True)
-                self.add_column(label, width=widths[place], key=str(place))
+                self.add_column(self._label(place, widths[place]), width=widths[place], key=str(place))
             self._replace_rows(self._shown)
             self._take_awaited_key()
         for place in places:
             self.columns[ColumnKey(str(place))].width = widths[place]
+            self.columns[ColumnKey(str(place))].label = self._label(place, widths[place])
         self._clear_caches()
         self._update_dimensions(())
         self.refresh()
+
+    def _label(self, place: int, width: int | None = None) -> Text:
+        """A column's header, with an arrow where the list is sorted by it."""
+        column = self.all_columns[place]
+        label = column.label
+        if self._sorted is not None and self._sorted[0] == column.sort:
+            arrow = "▾" if column.down != self._sorted[1] else "▴"
+            room = width or self.width_of(place) or column.width
+            label = arrow + label if column.right else f"{label[: max(room - 1, 0)]}{arrow}"
+            label = label[:room] if column.right else label
+        return Text(label, justify="right" if column.right else "left", no_wrap=True)
 
     def _widths(self, places: tuple[int, ...], left: int) -> dict[int, int]:
         """The width of each shown column when `left` cells are left for the elastic ones."""
@@ -284,4 +324,8 @@ class LiveTable(DataTable[Text], Generic[Record]):
             text = fmt.clip(f" {self.empty if self._read else 'Nothing read yet.'}", self.size.width)
             style = self.rich_style + Style(dim=True, italic=True)
             return Strip([Segment(text, style)]).adjust_cell_length(self.size.width, self.rich_style)
-        return super().render_line(y)
+        strip = super().render_line(y)
+        if self.marks and y >= self.header_height:
+            place = y - self.header_height + self.scroll_offset.y
+            return self.marks.drawn(strip, list(self._shown)[place : place + 1])
+        return strip

@@ -79,6 +79,8 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
             state = keys(look, want.namespace, want.state_keys)
         else:
             state = one_key(look, want.namespace, want.state_key)
+    with look.part("entry"):
+        one = one_key(look, *want.entry) if want.entry is not None else ()
     with look.part("audit"):
         entries = audit(look, want.audit) if want.audit else ()
     with look.part("audit_page"):
@@ -129,5 +131,6 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         chosen=picked,
         finished_steps=finished,
         removable=would_go,
+        entry=one[0] if one else None,
         truncated=tuple(look.truncated),
     )

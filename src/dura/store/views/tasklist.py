@@ -110,10 +110,10 @@ def _ordered_way(look: Look, state: State | None, sort: str) -> _Way | None:
     return None
 
 
-def _any_way(look: Look, state: State | None) -> _Way:
+def _any_way(look: Look, state: State | None, sort: str) -> _Way:
     """A walk over the tasks of the state wanted that meets the newest of them early, if not in order."""
     if state is None:
-        return walks.newest
+        return walks.due if sort.endswith("due") else walks.newest
     if "tasks_terminal" not in look.indexes:
         return walks.newest_of_state
     return walks.last_ended if state in TERMINAL else _alive(state)
@@ -150,7 +150,7 @@ def _sorted_here(
     look: Look, sort: str, wanted: Wanted, after: Key | None, limit: int
 ) -> tuple[list[int], Key | None, int | None]:
     """The tasks that come after the key when the newest that match are sorted; and how many, if there are more."""
-    seqs, more = _along(_any_way(look, wanted.state)(look, wanted, None), None, FEW)
+    seqs, more = _along(_any_way(look, wanted.state, sort)(look, wanted, None), None, FEW)
     if more is not None:
         look.shorten()
     look.more_time()

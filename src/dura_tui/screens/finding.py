@@ -1,0 +1,156 @@
+"""How the main screen finds things: filters, orders, saved filters, a task by its id, and the bookmark of a view."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from textual.screen import Screen
+
+from dura.errors import InvalidFilter
+from dura.filters import parse
+from dura_tui import format as fmt
+from dura_tui import saved
+from dura_tui.filter import FILTERED
+from dura_tui.keys import VIEWS
+from dura_tui.messages import CopyAsked
+from dura_tui.saved import SavedFilter
+from dura_tui.screens.filtered import FilteredView
+from dura_tui.screens.jump import JumpDialog
+from dura_tui.screens.saved import SavedDialog
+from dura_tui.screens.sort import SortDialog
+from dura_tui.screens.view import View
+from dura_tui.start import Start, WrongStart, command
+
+if TYPE_CHECKING:
+    from dura_tui.app import DuraApp
+
+
+def present(view: View, name: str) -> Start:
+    """What a view shows, so that one can come back to it.
+
+    Args:
+        view: The view.
+        name: Its name; of a task's detail, `detail`.
+    """
+    if isinstance(view, FilteredView):
+        return Start(name, view.filter_now, view.sort_now)
+    target = view.target() if name == "detail" else None
+    return Start("tasks", f"id:{target.task_id}") if target and target.task_id else Start(name)
+
+
+def check(views: Mapping[str, View], start: Start) -> None:
+    """Say whether a bookmark can be shown.
+
+    Raises:
+        WrongStart: There is no such view or order, or the view has no filter.
+        InvalidFilter: The filter means nothing there.
+    """
+    if start.view not in VIEWS:
+        raise WrongStart(f"there is no view {start.view!r}: use one of {', '.join(VIEWS)}")
+    view = views[start.view]
+    if not isinstance(view, FilteredView):
+        if start.filter or start.sort:
+            raise WrongStart(
+                f"the {start.view} is neither filtered nor sorted: only {', '.join(FILTERED)} are"
+            )
+        return
+    parse(start.filter, view.filtered.fields)
+    if start.sort and start.sort.removeprefix("-") not in view.sorts:
+        raise WrongStart(
+            f"the {start.view} cannot be sorted by {start.sort!r}: use one of {', '.join(view.sorts)}, "
+            "with a - before it for the other way round"
+        )
+
+
+class FindingScreen(Screen[None]):
+    """What the main screen does to find things."""
+
+    shown: str
+    """The name of the view that is shown."""
+    _views: dict[str, View]
+    """All views by name."""
+
+    @property
+    def dura(self) -> DuraApp:
+        """The app, by its own type."""
+        return cast("DuraApp", self.app)
+
+    @property
+    def view(self) -> View:
+        """The view that is shown."""
+        return self._views[self.shown]
+
+    def action_view(self, name: str) -> None:
+        """Show a view."""
+        raise NotImplementedError
+
+    def go(self, start: Start) -> None:
+        """Show what a bookmark or a saved filter says; what it cannot be is told."""
+        try:
+            check(self._views, start)
+        except (WrongStart, InvalidFilter) as error:
+            self.app.notify(fmt.printable(str(error)), severity="warning", markup=False, timeout=8)
+            return
+        view = self._views[start.view]
+        if isinstance(view, FilteredView):
+            view.set_filter(start.filter)
+            view.set_sort(start.sort)
+        self.action_view(start.view)
+
+    # --- the keys ----------------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Filter the list, or the tasks from a view that has no filter."""
+        if not self.view.edit_filter():
+            self.action_view("tasks")
+            self.view.edit_filter()
+
+    def action_sort(self) -> None:
+        """Choose the column by which the list is sorted."""
+        view = self.view
+        if isinstance(view, FilteredView) and view.sorts:
+
+            def chosen(sort: str | None) -> None:
+                if sort is not None:
+                    view.set_sort(sort)
+
+            self.app.push_screen(SortDialog(view.sorts, view.ORDER, view.sort_now), chosen)
+
+    def action_reverse(self) -> None:
+        """Turn the order round."""
+        view = self.view
+        if isinstance(view, FilteredView) and view.sort_now:
+            back = view.sort_now.startswith("-")
+            view.set_sort(view.sort_now.removeprefix("-") if back else f"-{view.sort_now}")
+
+    def action_jump(self) -> None:
+        """Go to a task by a part of its id."""
+
+        def found(task_id: str | None) -> None:
+            self.dura.want_changed()
+            if task_id is not None:
+                self.post_message(View.OpenTask(task_id))
+
+        self.app.push_screen(JumpDialog(), found)
+
+    def action_saved(self) -> None:
+        """Choose a saved filter, or keep the present one."""
+        now = present(self.view, self.shown)
+
+        def chosen(kept: SavedFilter | None) -> None:
+            if kept is not None:
+                self.go(kept.start)
+
+        kept = now if now.filter or now.sort else None
+        self.app.push_screen(SavedDialog(saved.default_path(), kept), chosen)
+
+    def action_bookmark(self) -> None:
+        """Copy the command that begins with what is shown."""
+        text = command(
+            os.path.abspath(self.dura.path),
+            present(self.view, self.shown),
+            read_only=self.dura.operator.read_only,
+        )
+        self.post_message(CopyAsked(text, fmt.printable(text)))
