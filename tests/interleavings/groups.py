@@ -1,4 +1,4 @@
-"""Who meets whom: what is in the store before, and what each player does then. The seed's own chance varies it."""
+"""Who meets whom, and what each player does then. The seed's own chance varies it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from conftest import claim as claimed
-from conftest import started
 from dura import ClaimedTask
-from interleavings import calls, step_calls
+from interleavings import calls, scenes, step_calls
 from interleavings.call import Call
 from interleavings.stage import Stage
 
@@ -41,89 +39,12 @@ def _group(
     return add
 
 
-# --- what is in the store ------------------------------------------------------------------------------------------------
-
-
-def _held(stage: Stage) -> ClaimedTask:
-    """A run that is held."""
-    return started(stage.engines[0])
-
-
-def _expired(stage: Stage) -> ClaimedTask:
-    """A run whose lease has run out."""
-    task = started(stage.engines[0], lease=10)
-    stage.clock.advance(10)
-    return task
-
-
-def _about_to_expire(stage: Stage) -> ClaimedTask:
-    task = started(stage.engines[0], lease=10)
-    stage.clock.advance(9.5)
-    return task
-
-
-def _two_pending(stage: Stage) -> list[str]:
-    """Two tasks, of which the second comes first."""
-    engine = stage.engines[0]
-    return [engine.spawn_task(name="a", params=None, priority=priority).task_id for priority in (0, 5)]
-
-
-def _two_held(stage: Stage) -> list[ClaimedTask]:
-    """Two runs that are held, and one that is pending."""
-    tasks = [started(stage.engines[0]) for _ in range(2)]
-    stage.engines[0].spawn_task(name="a", params=None)
-    return tasks
-
-
-def _failed_long_ago(stage: Stage) -> str:
-    """A task that has failed long ago, and an event as old."""
-    engine = stage.engines[0]
-    engine.emit_event(event_name="old")
-    task = started(engine, idempotency_key="k")
-    engine.checkpoint(task_id=task.task_id, step_name="s", fn=lambda: 1)
-    engine.fail_run(run_id=task.run_id, reason={}, retryable=False)
-    stage.clock.advance(7200)
-    return task.task_id
-
-
-def _waits(stage: Stage) -> ClaimedTask:
-    """A run that sleeps on an event, with ten seconds to go, five of which have passed."""
-    engine, task = stage.engines[0], started(stage.engines[0])
-    engine.await_event(
-        run_id=task.run_id, task_id=task.task_id, step_name="s", event_name="e", timeout_secs=10
-    )
-    stage.clock.advance(5)
-    return task
-
-
-def _at_the_deadline(stage: Stage) -> ClaimedTask:
-    task = _waits(stage)
-    stage.clock.advance(5)
-    return task
-
-
-def _backed_off(stage: Stage) -> ClaimedTask:
-    """A task of which a step has waited for an event, and that was made to try again later."""
-    engine, task = stage.engines[0], _waits(stage)
-    stage.clock.advance(5)
-    again = claimed(engine)
-    engine.defer_run(run_id=again.run_id, claim_token=again.claim_token)
-    return task
-
-
-def _nothing(stage: Stage) -> None:
-    pass
-
-
-# --- who meets whom ------------------------------------------------------------------------------------------------------
-
-
 def _some(chance: Random, *scripts: list[Call]) -> Scripts:
     """None, one or more of these."""
     return [script for script in scripts if chance.random() < 0.4]
 
 
-@_group("emit against wait", _held)
+@_group("emit against wait", scenes.held)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     timeout = chance.choice((None, 30, 0))
     return [
@@ -133,7 +54,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("emit against a deadline", _at_the_deadline)
+@_group("emit against a deadline", scenes.at_the_deadline)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [calls.emit("e", 1)],
@@ -142,7 +63,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("claim against claim", _two_pending)
+@_group("claim against claim", scenes.two_pending)
 def _(stage: Stage, _: list[str], chance: Random) -> Scripts:
     lane = chance.choice(({}, {"max_priority": 0}))
     return [
@@ -152,7 +73,7 @@ def _(stage: Stage, _: list[str], chance: Random) -> Scripts:
     ]
 
 
-@_group("extend against reclaim", _expired)
+@_group("extend against reclaim", scenes.expired)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [calls.extend(task)],
@@ -161,7 +82,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("extend against a lease that runs out", _about_to_expire)
+@_group("extend against a lease that runs out", scenes.about_to_expire)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [calls.extend(task, chance.choice((0.1, 20)))],
@@ -171,7 +92,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("complete against cancel", _held)
+@_group("complete against cancel", scenes.held)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     first = chance.choice((calls.complete(task), calls.fail(task), calls.give_back(task)))
     return [
@@ -181,7 +102,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("requeue against cleanup", _failed_long_ago)
+@_group("requeue against cleanup", scenes.failed_long_ago)
 def _(stage: Stage, task_id: str, chance: Random) -> Scripts:
     return [
         [calls.requeue(task_id, keep=chance.random() < 0.5)],
@@ -190,7 +111,7 @@ def _(stage: Stage, task_id: str, chance: Random) -> Scripts:
     ]
 
 
-@_group("step against cancel", _held)
+@_group("step against cancel", scenes.held)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     how = chance.choice(("token", "context", "context", "nobody"))
     return [
@@ -204,36 +125,65 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("step against reclaim", _expired)
+@_group("step against reclaim", scenes.expired)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     how = chance.choice(("token", "context", "nobody"))
     return [
         step_calls.checkpoints(stage, task, ["s1", "s2"], 1, how),
-        [chance.choice((calls.claim("w2"), step_calls.claim_and_step(stage, "w2", "s1", 3)))],
+        step_calls.claim_and_steps(stage, "w2", ["s1"], 3),
         *_some(chance, [calls.complete(task)], step_calls.checkpoints(stage, task, ["s1"], 2, "nobody")),
     ]
 
 
-@_group("first step against all others", _two_pending)
+@_group("first step of a claim", scenes.two_pending)
 def _(stage: Stage, task_ids: list[str], chance: Random) -> Scripts:
     task_id = task_ids[1]
     return [
-        [step_calls.claim_and_step(stage, "w1", "s1", 1)],
+        step_calls.claim_and_steps(stage, "w1", ["s1", "s2"], 1),
         [chance.choice((calls.cancel(task_id), step_calls.step_of_nobody(stage, task_id, "s1", 2)))],
-        *_some(chance, [step_calls.claim_and_step(stage, "w2", "s1", 3)], [calls.requeue(task_id)]),
+        *_some(chance, step_calls.claim_and_steps(stage, "w2", ["s1"], 3), [calls.requeue(task_id)]),
     ]
 
 
-@_group("step against the same step", _held)
+@_group("first step of a later claim", scenes.given_back)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
-    hows = [chance.choice(("token", "context", "nobody")) for _ in range(3)]
+    return [
+        step_calls.claim_and_steps(stage, "w2", ["s1", "s2"], 2),
+        step_calls.checkpoints(stage, task, ["s1", "s2"], 3, chance.choice(("token", "nobody"))),
+        *_some(chance, [calls.cancel(task.task_id)], [calls.claim("w3")]),
+    ]
+
+
+@_group("steps of one claim in two threads", scenes.held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    how = chance.choice(("token", "context", "nobody"))
+    # Threads of one handler that do the same step at once may both do it.
+    others = ["t1", "t2"] if how == "context" else ["s3", "s2", "s1"]
+    return [
+        step_calls.checkpoints(stage, task, ["s1", "s2", "s3"], 1, "context"),
+        step_calls.checkpoints(stage, task, others, 2, how),
+    ]
+
+
+@_group("steps against cancel in company", scenes.held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    return [
+        step_calls.checkpoints(stage, task, ["s1", "s2", "s3"], 1, "context"),
+        [calls.spawn(), chance.choice((calls.cancel(task.task_id), calls.complete(task)))],
+        [calls.spawn(), calls.spawn()],
+    ]
+
+
+@_group("step against the same step", scenes.held)
+def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
+    hows = chance.sample(("token", "context", "nobody"), 3)
     several = [
         step_calls.checkpoints(stage, task, ["s1", "s2"], number, how) for number, how in enumerate(hows)
     ]
     return several[: chance.choice((2, 3))] + _some(chance, [step_calls.wait(task, "s2", "e")])
 
 
-@_group("spawn against spawn of one key", _failed_long_ago)
+@_group("spawn against spawn of one key", scenes.failed_long_ago)
 def _(stage: Stage, task_id: str, chance: Random) -> Scripts:
     key = chance.choice(("k", "k2"))
     return [
@@ -243,7 +193,7 @@ def _(stage: Stage, task_id: str, chance: Random) -> Scripts:
     ]
 
 
-@_group("update against update", _nothing)
+@_group("update against update", scenes.nothing)
 def _(stage: Stage, _: None, chance: Random) -> Scripts:
     def script() -> list[Call]:
         return [
@@ -254,7 +204,7 @@ def _(stage: Stage, _: None, chance: Random) -> Scripts:
     return [script(), script(), *_some(chance, script(), [calls.spawn()])]
 
 
-@_group("wake against emit", _backed_off)
+@_group("wake against emit", scenes.backed_off)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [calls.wake(task.task_id)],
@@ -263,7 +213,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("wake and cancel against emit", _waits)
+@_group("wake and cancel against emit", scenes.waits)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [calls.wake(task.task_id)],
@@ -272,7 +222,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("turn against turn", _two_held)
+@_group("turn against turn", scenes.two_held)
 def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
     left, right = (chance.choice((1, 1, "fails")) for _ in range(2))
     return [
@@ -282,7 +232,7 @@ def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
     ]
 
 
-@_group("turns against reclaim", _expired)
+@_group("turns against reclaim", scenes.expired)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [calls.turn(task, chance.choice((1, "fails")), "w1")],
@@ -291,7 +241,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("idle workers against spawn", _nothing, idle=True)
+@_group("idle workers against spawn", scenes.nothing, idle=True)
 def _(stage: Stage, _: None, chance: Random) -> Scripts:
     return [
         [calls.idle_worker(stage, "w1")],
@@ -300,7 +250,7 @@ def _(stage: Stage, _: None, chance: Random) -> Scripts:
     ]
 
 
-@_group("idle worker against emit", _waits, idle=True)
+@_group("idle worker against emit", scenes.waits, idle=True)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [calls.idle_worker(stage, "w1")],
@@ -309,7 +259,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("wait, emit, cancel and claim", _held)
+@_group("wait, emit, cancel and claim", scenes.held)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [step_calls.wait(task, "s", "e", chance.choice((None, 0, 10)))],
@@ -319,7 +269,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("complete, extend, cancel and reclaim", _expired)
+@_group("complete, extend, cancel and reclaim", scenes.expired)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [
         [chance.choice((calls.complete(task), calls.fail(task)))],
@@ -329,7 +279,7 @@ def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     ]
 
 
-@_group("turns, cancel and spawn with idle workers", _two_held, idle=True)
+@_group("turns, cancel and spawn with idle workers", scenes.two_held, idle=True)
 def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
     return [
         [calls.turn(tasks[0], chance.choice((1, "fails")), "w1")],

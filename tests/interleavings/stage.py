@@ -49,7 +49,7 @@ class Stage:
         self.idle: list[IdleWorkers] = []
         """The pool of each engine, while there is one."""
         self.claims: dict[str, CurrentClaim] = {}
-        """What handlers know of their claims, by the run."""
+        """What handlers know of their claims, by the run or the worker."""
         self._lock = Gate(self.scheduler, "SQLite's lock", held=False)
         self._hurries = False
         self._seconds = 0.0

@@ -110,23 +110,34 @@ def step_of_nobody(stage: Stage, task_id: str, name: str, value: Any) -> Call:
     return _checkpoint(stage, nobody, name, value, "nobody")
 
 
-def claim_and_step(stage: Stage, worker: str, name: str, value: Any) -> Call:
-    """Claim a run, and do a step of it as a handler does, for whom the claim may have looked already."""
+def claim_and_steps(stage: Stage, worker: str, names: list[str], value: Any) -> list[Call]:
+    """Claim a run, and do steps of it as a handler does, for whom the claim may have looked already."""
 
-    def real(engine: DurableEngine) -> Any:
+    def real(engine: DurableEngine) -> ClaimedTask | None:
         task = engine.claim_task(worker_id=worker, timeout_secs=LEASE)
-        if task is None:
-            return None
-        with current.holding(engine, task):
-            return task, *_step(stage, engine, task.task_id, name, value)
+        if task is not None:
+            stage.claims[worker] = current.holding(engine, task)._claim
+        return task
 
-    def claimed(world: World, got: Any, look: bool) -> Any:
-        expected = got[0] if isinstance(got, tuple) else None
-        if claims(world, look) != expected:
-            raise OtherwiseError
-        return Ended(None) if expected is None else None
+    claims = claims_by(worker, LEASE, None)
+    claim = Call(f"claim by {worker}", real, (either_way(lambda world, got, look: claims(world, look)),))
+    return [claim, *(_step_of_claimed(stage, worker, name, value) for name in names)]
+
+
+def _step_of_claimed(stage: Stage, worker: str, name: str, value: Any) -> Call:
+    def real(engine: DurableEngine) -> Any:
+        claim = stage.claims.get(worker)
+        if claim is None:
+            return None
+        before = current._current.set(claim)
+        try:
+            return claim.task, *_step(stage, engine, claim.task.task_id, name, value)
+        finally:
+            current._current.reset(before)
 
     def looked(world: World, got: Any) -> Any:
+        if got is None:
+            return Ended(None)
         task = got[0]
         ended = _looked(world, task.task_id, name, (task.run_id, task.claim_token))
         return None if ended is None else Ended((task, ended, False))
@@ -135,9 +146,7 @@ def claim_and_step(stage: Stage, worker: str, name: str, value: Any) -> Call:
         task = got[0]
         return task, _kept(world, task.task_id, name, value, (task.run_id, task.claim_token)), True
 
-    claims = claims_by(worker, LEASE, None)
-    moments = either_way(claimed), Moment(looked), Moment(kept)
-    return Call(f"claim by {worker} and step {name}", real, moments, busy=(0, 2))
+    return Call(f"step {name} of {worker}", real, (Moment(looked), Moment(kept)), busy=(1,))
 
 
 def _step(

@@ -29,7 +29,7 @@ from model.reading import read
 
 SOAK: Final = bool(os.environ.get("DURA_TEST_SOAK"))
 ONE: Final = os.environ.get("DURA_TEST_SEED")
-SEEDS: Final = int(os.environ.get("DURA_TEST_SEEDS", "3000" if SOAK else "100"))
+SEEDS: Final = int(os.environ.get("DURA_TEST_SEEDS", "3000" if SOAK else "80"))
 
 
 @pytest.fixture(scope="module", params=[64, 0], ids=["batched", "each alone"])
