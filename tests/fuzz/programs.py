@@ -115,12 +115,12 @@ def judge(line: list[str], ended: Ended, *, codes: dict[int, str], path: Path, n
 
     demand(ended.code in codes, "the code is not documented")
     demand("Traceback (most" not in ended.err, "a traceback")
-    demand(ended.code == 0 or ended.err.strip(), "no word of what was wrong")
+    demand(ended.code == 0 or (ended.err + ended.out).strip(), "no word of what was wrong")
     demand(
         ended.code != no_store or str(path) in ended.err or line[:1] != [str(path)], "the file is not named"
     )
     for name, text in (("output", ended.out), ("complaint", ended.err)):
         odd = {character for character in text if not character.isprintable() and character != "\n"}
         demand(not odd, f"the {name} holds what a terminal would obey: {odd!r}")
-    if ended.code == 0 and "--json" in line and "--help" not in line and "-h" not in line and ended.out:
+    if "--json" in line and not {"--help", "-h", "--version", "--print-config"} & {*line} and ended.out:
         json.loads(ended.out)

@@ -130,7 +130,7 @@ def test_a_missing_folder_is_never_made(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_store(tmp_path: Path) -> None:
-    assert "directory" in str(refused(tmp_path))
+    assert "folder" in str(refused(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["", ":memory:"])

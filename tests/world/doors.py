@@ -35,10 +35,12 @@ class LawBrokenError(AssertionError):
     """A door did what it must not."""
 
 
-def told(answer: str, path: Path) -> None:
-    """An answer that is no success names the file."""
-    if str(path) not in answer:
+def told(answer: str | StoreError, path: Path) -> str:
+    """An answer that is no success, which has to name the file: of what kind it is, and what it says."""
+    kind = "a reason" if isinstance(answer, str) else type(answer).__name__
+    if str(path) not in str(answer):
         raise LawBrokenError(f"the answer does not name the file: {answer}")
+    return f"{kind}: {answer}"
 
 
 def snapshot(path: Path, known: str) -> str:
@@ -52,8 +54,7 @@ def snapshot(path: Path, known: str) -> str:
             monitor.changed()
             monitor.find_tasks(known[-6:])
     except StoreError as error:
-        told(str(error), path)
-        return type(error).__name__
+        return told(error, path)
     return "answered"
 
 
@@ -66,9 +67,9 @@ def _program(main: Callable[[list[str]], int], arguments: list[str], path: Path,
         raise LawBrokenError(f"{arguments}: {said}")
     if code == wrong:
         told(said, path)
-    elif code and not said:
+    elif code and not said + out.getvalue():
         raise LawBrokenError(f"{arguments} ended with {code} and no word")
-    return f"exit {int(code)}"
+    return f"exit {int(code)}: {said}" if code else "exit 0"
 
 
 _COMMANDS: Final = (
@@ -114,8 +115,7 @@ def feed(path: Path, known: str) -> str:
     finally:
         reading.stop()
     if isinstance(message, ReadFailed):
-        told(message.reason, path)
-        return "a reason"
+        return told(message.reason, path)
     if not isinstance(message, SnapshotArrived):
         raise LawBrokenError(f"the feed posted {message!r}")
     return "answered"
@@ -127,9 +127,8 @@ def engine(path: Path, known: str) -> str:
     try:
         opened = DurableEngine(path, clock=clock, create=False, busy_timeout_ms=300, synchronous="NORMAL")
     except StoreError as error:
-        told(str(error), path)
-        return type(error).__name__
-    refused = 0
+        return told(error, path)
+    refused: list[str] = []
     with closing(opened):
         calls: tuple[Callable[[], object], ...] = (
             lambda: opened.get_task(known),
@@ -152,11 +151,10 @@ def engine(path: Path, known: str) -> str:
             try:
                 call()
             except StoreError as error:
-                told(str(error), path)
-                refused += 1
-            except EngineError:
-                refused += 1
-    return "worked" if not refused else "worked in part"
+                refused.append(told(error, path))
+            except EngineError as error:
+                refused.append(type(error).__name__)
+    return f"worked in part: {refused}" if refused else "worked"
 
 
 def _work(opened: DurableEngine) -> None:
@@ -191,6 +189,7 @@ def acting_command(number: int) -> Callable[[Path, str], str]:
         ]
         return _program(dura_main, arguments, path, 3)
 
+    act.__name__ = command
     return act
 
 

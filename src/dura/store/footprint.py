@@ -83,15 +83,11 @@ def footprint(path: str) -> Footprint:
         StoreError: The folder may not be searched.
     """
     real = os.path.realpath(path)
-    main = _stat(real, path)
+    main = status(real, path)
     if main is None:
         raise StoreNotFound(f"{path}: there is no such file. Check the path.", path=path)
-    if not stat.S_ISREG(main.st_mode):
-        what = "a folder" if stat.S_ISDIR(main.st_mode) else "no regular file"
-        raise NotADuraStore(
-            f"{path}: this is {what}, so it is no dura store. Name the store's file.", path=path
-        )
-    wal, shm, journal = (_stamp(_stat(real + suffix, path)) for suffix in ("-wal", "-shm", "-journal"))
+    require_file(main, path)
+    wal, shm, journal = (_stamp(status(real + suffix, path)) for suffix in ("-wal", "-shm", "-journal"))
     written = max(main.st_mtime_ns, wal.modified if wal else 0)
     return Footprint(
         path=real,
@@ -103,7 +99,29 @@ def footprint(path: str) -> Footprint:
     )
 
 
-def _stat(file: str, path: str) -> os.stat_result | None:
+def require_file(found: os.stat_result, path: str) -> None:
+    """Refuse what is no file.
+
+    Raises:
+        NotADuraStore: It is a folder, a pipe or a device, which SQLite might wait for without end.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "no regular file"
+        raise NotADuraStore(
+            f"{path}: this is {what}, so it is no dura store. Name the store's file.", path=path
+        )
+
+
+def status(file: str, path: str) -> os.stat_result | None:
+    """What there is at a path; None if there is nothing.
+
+    Args:
+        file: The path to look at.
+        path: The store, as the caller named it, for the message.
+
+    Raises:
+        StoreError: The folder may not be searched.
+    """
     try:
         return os.stat(file)
     except (FileNotFoundError, NotADirectoryError):

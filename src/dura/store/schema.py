@@ -10,6 +10,7 @@ from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade,
 from dura.store.connections import Transaction, connect
 from dura.store.database import Database
 from dura.store.faults import faults_named
+from dura.store.footprint import require_file, status
 from dura.store.kinds import APPLICATION_ID, VERSION, Kind, recognise, refuse
 from dura.store.scripts import statements
 from dura.store.upgrade import upgrade_1_3_0
@@ -108,16 +109,17 @@ def _check_library(path: str) -> None:
 def _check_path(path: str, *, create: bool) -> None:
     if not path or path == ":memory:":
         raise StoreError("a store is a file: give a path, not an empty name or ':memory:'", path=path)
-    if os.path.isdir(path):
-        raise StoreError(f"{path}: this is a directory. Name the store's file in it.", path=path)
-    if not create and not os.path.exists(path):
+    found = status(path, path)
+    if found is not None:
+        require_file(found, path)
+        # SQLite takes a file of one byte for an empty one, and would write over it.
+        if found.st_size == 1:
+            raise NotADuraStore(f"{path}: this file of one byte is no dura store. Check the path.", path=path)
+    elif not create:
         raise StoreNotFound(f"{path}: there is no such file. Check the path.", path=path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise StoreNotFound(f"{path}: the folder {folder} does not exist. Create it first.", path=path)
-    # SQLite takes a file of one byte for an empty one, and would write over it.
-    if os.path.exists(path) and os.path.getsize(path) == 1:
-        raise NotADuraStore(f"{path}: this file of one byte is no dura store. Check the path.", path=path)
 
 
 def _make_file(path: str, mode: int | None) -> None:
