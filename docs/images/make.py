@@ -23,13 +23,15 @@ SCENES = {
     "events": ["escape", "5"],
     "emit": ["e"],
     "state": ["escape", "6"],
-    "failures": ["7"],
-    "many": ["R"],
-    "approvals": ["escape", "8"],
+    "edit": ["enter", "E"],
+    "failures": ["escape", "7"],
+    "many": ["space", "space", "R"],
+    "approvals": ["escape", "u", "8"],
     "answer": ["j", "e"],
     "workers": ["escape", "9"],
     "queues": ["0"],
     "audit": ["a"],
+    "cleanup": ["C", "shift+tab", "shift+tab", "shift+tab", *["backspace"] * 3, *"1m"],
 }
 """Picture names, and the keys that lead from one picture to the next."""
 

@@ -51,6 +51,8 @@ class ManyDialog(Dialog[BulkOrder]):
         """What others are, which the action does not fit."""
         self._moved: Counter[str] = Counter()
         """What others have become since they were marked."""
+        self._events: set[str | None] = set()
+        """The events of the targets: each is emitted once, for all who wait for it."""
         self._following: str | None = None
         self._found = self._more = False
         self._now: datetime | None = None
@@ -108,11 +110,15 @@ class ManyDialog(Dialog[BulkOrder]):
             self.post_message(Dialog.WantChanged())
 
     def _take(self, part: Found) -> None:
+        emits = self._action.name == "emit"
         for target in part.targets:
-            if self._action.fits(target):
+            if emits and target.event_name in self._events:
+                self._unfit["waiting for the same event"] += 1
+            elif self._action.fits(target):
                 self._unfit[_kind(target, with_cause=self._action.name == "wake")] += 1
             else:
                 self._targets.append(target)
+                self._events.add(target.event_name)
         self._moved.update(now_is for _, now_is in part.moved)
         self._following = part.following
         self._more = part.capped or (len(self._targets) >= MOST and part.following is not None)

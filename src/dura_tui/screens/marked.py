@@ -26,7 +26,8 @@ MOST: Final = 5_000
 
 def marked(view: View, records: Sequence[Any]) -> Selection | None:
     """The targets of marked rows; None if an action could not be about any of them."""
-    targets = [target for record in records if (target := view.target_of(record)) is not None]
+    found = (view.target_of(record) for record in records)
+    targets = list(dict.fromkeys(target for target in found if target is not None))
     if not targets:
         return None
     noun = view.NOUN
