@@ -158,14 +158,14 @@ async def test_changed_keys_act_and_are_shown_everywhere(
     path: Path, engine: DurableEngine, clock: ManualClock
 ) -> None:
     fill(engine)
-    settings = parse("[keys]\ntasks = 'f4'\npause = 'space'\ndown = 'J'\nhelp = 'f1'", "c")
+    settings = parse("[keys]\ntasks = 'f4'\npause = 'f3'\ndown = 'J'\nhelp = 'f1'", "c")
     async with running(path, clock, settings=settings) as pilot:
         await pilot.press("4")
         await pilot.pause()
         assert view(pilot).id == "overview"
         await pilot.press("f4")
         await until(pilot, lambda: view(pilot).id == "tasks" and table(pilot).row_count > 1)
-        await says(pilot, "space pause", "f1 help")
+        await says(pilot, "f3 pause", "f1 help")
         assert "f4" in text(pilot).splitlines()[1]
         await pilot.press("J")
         assert table(pilot).cursor_row == 1
@@ -173,7 +173,7 @@ async def test_changed_keys_act_and_are_shown_everywhere(
         assert table(pilot).cursor_row == 1
         await pilot.press("down")
         assert table(pilot).cursor_row == 2
-        await pilot.press("space")
+        await pilot.press("f3")
         assert monitor(pilot).paused
         await pilot.press("f1", "G")
         await says(pilot, "f1")
