@@ -17,13 +17,13 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Final, TextIO
 
-from dura.durations import parse_duration
 from dura.errors import InvalidValue, StoreBusy, StoreError
 from dura.monitor import Monitor
 from dura.redaction import MARK, Redaction
 from dura_tui import config
 from dura_tui.alerts import Alert, parse_alert
 from dura_tui.format import printable
+from dura_tui.start import Start, WrongStart, begin_with
 
 _WRONG: Final = 2
 _INTERRUPTED: Final = 130
@@ -43,8 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print_config:
             return _print_config()
         options.redaction = None if options.reveal else Redaction.from_environment()
-        if options.watch is not None:
-            return _watch(options)
+        options.start = begin_with(options.view, options.filter, options.sort)
         if options.demo:
             return _demo(options)
         if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
@@ -57,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"dura-tui: {printable(line)}", file=sys.stderr)
         print("dura-tui: nothing was started; --config /dev/null does without settings", file=sys.stderr)
+        return _WRONG
+    except WrongStart as error:
+        print("dura-tui: " + "\n".join(map(printable, str(error).split("\n"))), file=sys.stderr)
         return _WRONG
     except InvalidValue as error:
         print(f"dura-tui: {printable(str(error))}", file=sys.stderr)
@@ -103,6 +105,15 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help=f"for bad lines: a tick of {config.SLOW_REFRESH:g} s, no mouse, no animation",
     )
+    parser.add_argument("--view", metavar="NAME", help="the view to begin with, for example failures")
+    parser.add_argument(
+        "--filter",
+        metavar="LINE",
+        help="its filter, for example 'name:import_* age>5m'; of the tasks without --view",
+    )
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="the column to sort it by; --sort=-COLUMN for the other way round"
+    )
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     parser.add_argument("--theme", choices=config.THEMES, help="the colours to begin with")
     parser.add_argument(
@@ -122,17 +133,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print one look as JSON and exit")
     parser.add_argument(
-        "--watch",
-        metavar="TASK",
-        help="follow one task, named by a part of its id, until it ends; the exit code is its outcome",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=_duration,
-        metavar="DURATION",
-        help="with --watch: how long at most, for example 10m",
-    )
-    parser.add_argument(
         "--demo", action="store_true", help="watch a live store made for the purpose, removed at the end"
     )
     parser.add_argument("--version", action="version", version=f"dura-tui {version('dura')}")
@@ -146,10 +146,6 @@ class _Parser(argparse.ArgumentParser):
         options = super().parse_args(args, namespace)
         if options.demo and options.path is not None:
             self.error("--demo makes its own file: leave out the path")
-        if options.watch is not None and (options.demo or options.once or options.json):
-            self.error("--watch follows one task of one store: leave out --demo, --once and --json")
-        if options.timeout is not None and options.watch is None:
-            self.error("--timeout is for --watch")
         if not (options.demo or options.print_config) and options.path is None:
             self.error("which store? Give the path of its file, or --demo")
         return options
@@ -165,13 +161,6 @@ def _seconds(text: str) -> float:
             f"{text!r} is no number of seconds from {config.LEAST_REFRESH:g} to {config.MOST_REFRESH:g}"
         )
     return seconds
-
-
-def _duration(text: str) -> float:
-    try:
-        return parse_duration(text, bare_seconds=True)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _alert(text: str) -> Alert:
@@ -220,6 +209,10 @@ def _check_readable(path: str) -> None:
 
 
 def _once(options: argparse.Namespace) -> int:
+    if options.start != Start():
+        raise WrongStart(
+            "--view, --filter and --sort are for the monitor in a terminal; `dura tasks --filter` prints what matches"
+        )
     from rich.console import Console
 
     from dura_tui import once
@@ -241,22 +234,6 @@ def _once(options: argparse.Namespace) -> int:
     if snapshot.hidden:
         print(f"dura-tui: {MARK} stands for what may be secret; --reveal shows it", file=sys.stderr)
     return 0
-
-
-def _watch(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from dura_tui import watch
-
-    console = Console(highlight=False, markup=False)
-    with Monitor(options.path, redaction=options.redaction) as monitor:
-        try:
-            task_id = watch.find(monitor, options.watch)
-        except watch.NotOne as error:
-            print(f"dura-tui: {error}", file=sys.stderr)
-            return _WRONG if error.several else watch.NOT_FOUND
-        refresh = options.refresh or (config.SLOW_REFRESH if options.slow else config.DEFAULT_REFRESH)
-        return watch.watch(monitor, task_id, console, refresh=refresh, timeout=options.timeout)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -286,7 +263,12 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
     from dura_tui.terminal import HangUp
 
     app = DuraApp(
-        path, read_only=options.read_only, demo=options.demo, settings=settings, redaction=options.redaction
+        path,
+        read_only=options.read_only,
+        demo=options.demo,
+        settings=settings,
+        start=options.start,
+        redaction=options.redaction,
     )
 
     def hung_up() -> None:

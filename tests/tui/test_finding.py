@@ -1,0 +1,436 @@
+"""Finding, by keys alone: filters in every list, orders by any column, saved filters, jumping, and bookmarks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from textual.widgets import OptionList
+
+from conftest import ManualClock
+from dura import DurableEngine
+from dura_tui.cli import main
+from dura_tui.filter import FILTERED
+from dura_tui.keys import VIEW_KEYS
+from dura_tui.screens.filtered import FilteredView
+from dura_tui.start import Start, command
+from tui.harness import (
+    Screen,
+    Shop,
+    fill,
+    go_to,
+    gone,
+    monitor,
+    running,
+    says,
+    table,
+    text,
+    until,
+    view,
+)
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "store-1.3.0.db"
+
+
+@pytest.fixture
+def shop(engine: DurableEngine) -> Shop:
+    return fill(engine)
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where filters are saved in this test."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config" / "dura-tui" / "filters.json"
+
+
+def names(pilot: Screen) -> list[str]:
+    """The tasks that are listed, in their order."""
+    return [record.name for record in table(pilot).records.values()]
+
+
+async def type_filter(pilot: Screen, line: str) -> None:
+    await pilot.press("slash")
+    focused = monitor(pilot).focused
+    assert focused is not None
+    focused.value = line  # type: ignore[attr-defined]
+    await pilot.press("enter")
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+
+async def test_every_list_of_runs_is_filtered_by_fields(path: Path, shop: Shop, clock: ManualClock) -> None:
+    async with running(path, clock, size=(110, 30)) as pilot:
+        await pilot.press("4")
+        await type_filter(pilot, "-state:completed step:approval")
+        await until(pilot, lambda: names(pilot) == ["charge_order"])
+        await says(pilot, "filter -state:completed step:approval")
+        await pilot.press("2")
+        await type_filter(pilot, "worker:web1* name:resize_*")
+        await until(pilot, lambda: names(pilot) == ["resize_image"])
+        await says(pilot, "1 match", "filter worker:web1* name:resize_*")
+        await type_filter(pilot, "worker:other")
+        await says(pilot, "0 match", "Nothing matches the filter")
+        assert "2 Leases 1" in text(pilot)
+        await pilot.press("3")
+        await type_filter(pilot, "attempts>1")
+        await until(pilot, lambda: names(pilot) == ["sync_crm"])
+        await pilot.press("8")
+        await type_filter(pilot, "queue:default ord_1")
+        await until(pilot, lambda: names(pilot) == ["charge_order"])
+        await type_filter(pilot, "queue:mail")
+        await says(pilot, "0 match")
+        await pilot.press("7")
+        await type_filter(pilot, "name:import_*")
+        await says(pilot, "1 failed task", "ValueError", "filter name:import_*")
+        await gone(pilot, "TimeoutError")
+        await pilot.press("5")
+        await type_filter(pilot, "catalog")
+        await until(pilot, lambda: table(pilot).keys == ("event\0catalog.ready",))
+        await pilot.press("9")
+        await type_filter(pilot, "web2")
+        await says(pilot, "0 workers", "filter web2")
+        await pilot.press("0")
+        await type_filter(pilot, "def")
+        await until(pilot, lambda: table(pilot).keys == ("default",))
+        await pilot.press("escape")
+        await gone(pilot, "filter def")
+
+
+async def test_a_group_of_filtered_failures_stands_for_the_tasks_that_match(
+    path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
+) -> None:
+    async with running(path, clock, size=(110, 30)) as pilot:
+        await pilot.press("7")
+        await type_filter(pilot, "name:import_*")
+        await says(pilot, "filter name:import_*")
+        target = view(pilot).target()
+        assert target is not None
+        assert target.many is not None
+        assert "name:import_*" in target.many.title
+
+
+async def test_what_is_wrong_in_a_filter_is_said_and_marked(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("4", "slash", *"name:a stat:failed", "enter")
+        await says(pilot, "✗ no field stat: did you mean state?")
+        line = monitor(pilot).focused
+        assert line is not None
+        assert line.selected_text == "stat"  # type: ignore[attr-defined]
+        await pilot.press(*"state")
+        await gone(pilot, "✗ no field")
+        await pilot.press("enter")
+        await says(pilot, "filter name:a state:failed")
+        await pilot.press("2", "slash", *"state:failed", "enter")
+        await says(pilot, "✗ this list has no field state: there are name, queue")
+
+
+async def test_tab_completes_fields_and_values_that_the_store_knows(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("4", "slash")
+        await says(pilot, "tab name:")
+        await pilot.press("n", "tab")
+        await says(pilot, "charge_order  import_catalog")
+        await pilot.press(*"i", "tab")
+        line = monitor(pilot).focused
+        assert line is not None
+        assert line.value == "name:import_catalog"  # type: ignore[attr-defined]
+        await pilot.press("space", *"st", "tab", "tab")
+        assert line.value == "name:import_catalog step:"  # type: ignore[attr-defined]
+        await until(pilot, lambda: monitor(pilot).snapshot and monitor(pilot).snapshot.known)  # type: ignore[union-attr]
+        await pilot.press(*"st")
+        await says(pilot, "tab store")
+        await pilot.press("tab", "enter")
+        await says(pilot, "filter name:import_catalog step:store")
+        await until(pilot, lambda: names(pilot) == ["import_catalog"])
+
+
+# --- orders -----------------------------------------------------------------------------------------------------------
+
+
+async def test_tasks_are_sorted_by_any_column_and_turned_round(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock, size=(160, 30)) as pilot:
+        await pilot.press("4")
+        await until(pilot, lambda: len(names(pilot)) == 8)
+        await pilot.press("s")
+        await says(pilot, "Sort by", "its own order: newest first", "name")
+        await pilot.press("2")
+        await says(pilot, "sort name", "TASK▴")
+        await until(pilot, lambda: names(pilot) == sorted(names(pilot)) and len(names(pilot)) == 8)
+        await pilot.press("S")
+        await says(pilot, "sort -name", "TASK▾")
+        await until(
+            pilot, lambda: names(pilot) == sorted(names(pilot), reverse=True) and len(names(pilot)) == 8
+        )
+        await pilot.press("s", "2")
+        await says(pilot, "sort name")
+        for sort in view(pilot).sorts:  # type: ignore[attr-defined]
+            view(pilot).set_sort(f"-{sort}")  # type: ignore[attr-defined]
+            await says(pilot, f"sort -{sort}")
+            await until(pilot, lambda: len(names(pilot)) in (4, 8))
+        await pilot.press("s", "0")
+        await says(pilot, "newest first")
+        await gone(pilot, "sort -")
+
+
+async def test_a_click_on_a_header_sorts_by_it(path: Path, shop: Shop, clock: ManualClock) -> None:
+    async with running(path, clock, size=(110, 30)) as pilot:
+        await pilot.press("3")
+        await until(pilot, lambda: len(names(pilot)) == 3)
+        own = names(pilot)
+        await pilot.pause()
+        column = table(pilot)
+        at = sum(c.get_render_width(column) for c in column.ordered_columns[:2]) + 2
+        await pilot.click("#sleeping LiveTable", offset=(at, 0))
+        await says(pilot, "sort name", "TASK▴")
+        assert names(pilot) == sorted(own)
+        await pilot.click("#sleeping LiveTable", offset=(at, 0))
+        await says(pilot, "sort -name")
+        assert names(pilot) == sorted(own, reverse=True)
+        await pilot.click("#sleeping LiveTable", offset=(at, 0))
+        await gone(pilot, "sort -name")
+        assert names(pilot) == own
+
+
+async def test_the_cursor_stays_with_its_row_when_a_list_is_sorted(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock, size=(110, 30)) as pilot:
+        await pilot.press("3")
+        await until(pilot, lambda: len(names(pilot)) == 3)
+        table(pilot).move_to(table(pilot).keys[1])
+        held = table(pilot).key
+        for sort in ("name", "-name", "cause", "-due", "id", "event", "-event", "attempts", "queue", ""):
+            view(pilot).set_sort(sort)  # type: ignore[attr-defined]
+            await pilot.pause()
+            assert table(pilot).key == held
+
+
+async def test_every_list_can_be_sorted_by_each_of_its_columns(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock, size=(200, 50)) as pilot:
+        for key in VIEW_KEYS:
+            if key.name not in FILTERED:
+                continue
+            await pilot.press(key.key)
+            await until(pilot, lambda: view(pilot).snapshot is not None)
+            shown = view(pilot)
+            assert isinstance(shown, FilteredView)
+            assert len(shown.sorts) >= 2
+            for sort in shown.sorts:
+                for turned in (sort, f"-{sort}"):
+                    shown.set_sort(turned)
+                    await pilot.pause()
+                    assert shown.sort_now == turned
+            shown.set_sort("")
+            with pytest.raises(ValueError, match="cannot be sorted by 'colour'"):
+                shown.set_sort("colour")
+
+
+async def test_a_list_that_is_not_whole_says_of_what_it_is_sorted(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    engine.spawn_many(
+        [
+            {"name": f"n{place % 7}", "params": None, "available_after": timedelta(seconds=60)}
+            for place in range(501)
+        ]
+    )  # type: ignore[arg-type,typeddict-item]
+    async with running(path, clock, size=(110, 30)) as pilot:
+        await pilot.press("3")
+        await until(pilot, lambda: len(names(pilot)) == 500)
+        view(pilot).set_sort("name")  # type: ignore[attr-defined]
+        await says(pilot, "sort name of those that are due soonest: the first 500")
+
+
+# --- jumping ----------------------------------------------------------------------------------------------------------
+
+
+async def test_any_part_of_an_id_leads_to_the_task(path: Path, shop: Shop, clock: ManualClock) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("colon", *shop.failed[-9:], "enter")
+        await says(pilot, "import_catalog", "✗ failed")
+        assert monitor(pilot).main.shown == "detail"
+
+
+async def test_several_tasks_with_a_part_are_a_choice(path: Path, shop: Shop, clock: ManualClock) -> None:
+    async with running(path, clock, size=(110, 30)) as pilot:
+        await pilot.press("colon", *shop.failed[:4])
+        await until(pilot, lambda: monitor(pilot).screen.query_one(OptionList).option_count == 8)
+        await says(pilot, "import_catalog", "charge_order", "enter opens it")
+        chosen = monitor(pilot).screen.query_one(OptionList)
+        await pilot.press("down", "down", "up", "down")
+        assert chosen.highlighted == 2
+        wanted = chosen.get_option_at_index(2).id
+        await pilot.press("enter")
+        await until(pilot, lambda: monitor(pilot).main.shown == "detail")
+        await until(pilot, lambda: view(pilot).snapshot and view(pilot).snapshot.task)  # type: ignore[union-attr]
+        assert view(pilot).snapshot.task.task.task_id == wanted  # type: ignore[union-attr]
+
+
+async def test_an_id_that_nobody_has_is_told(path: Path, shop: Shop, clock: ManualClock) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("colon", *"zzz")
+        await says(pilot, "no task has this in its id")
+        await pilot.press("enter", "escape")
+        assert monitor(pilot).main.shown == "overview"
+
+
+# --- saved filters ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_filter_is_kept_under_a_name_chosen_and_deleted(
+    path: Path, shop: Shop, clock: ManualClock, kept: Path
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("f")
+        await says(pilot, "none yet: filter or sort a list")
+        await pilot.press("escape", "4")
+        await type_filter(pilot, "state:failed name:import_*")
+        await pilot.press("s", "2", "f")
+        await says(pilot, "keep the present one: tasks: state:failed name:import_* sort name")
+        await pilot.press(*"night shift", "enter")
+        await until(pilot, kept.exists)
+        assert json.loads(kept.read_text())["filters"] == [
+            {"name": "night shift", "view": "tasks", "filter": "state:failed name:import_*", "sort": "name"}
+        ]
+        await pilot.press("escape", "s", "0", "1", "f")
+        await says(pilot, "night shift")
+        await pilot.press("enter")
+        await says(pilot, "1 to 1 of 1", "filter state:failed name:import_*", "sort name")
+        await pilot.press("f", "d")
+        await says(pilot, "d again deletes 'night shift'")
+        await pilot.press("d")
+        await until(pilot, lambda: json.loads(kept.read_text())["filters"] == [])
+
+
+async def test_the_same_name_again_is_asked_about(
+    path: Path, shop: Shop, clock: ManualClock, kept: Path
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("4")
+        for line in ("state:failed", "state:pending"):
+            await type_filter(pilot, line)
+            await pilot.press("f")
+            await says(pilot, f"keep the present one: tasks: {line}")
+            if line == "state:pending":
+                await pilot.press("tab")
+            await pilot.press(*"mine", "enter")
+        await says(pilot, "enter again replaces 'mine'")
+        await pilot.press("enter")
+        await until(pilot, lambda: "pending" in kept.read_text())
+        assert "failed" not in kept.read_text()
+
+
+async def test_a_damaged_file_is_told_and_left_alone(
+    path: Path, shop: Shop, clock: ManualClock, kept: Path
+) -> None:
+    kept.parent.mkdir(parents=True)
+    kept.write_text('{"version": 1, "filters": [')
+    async with running(path, clock, size=(200, 50)) as pilot:
+        await pilot.press("4")
+        await type_filter(pilot, "state:failed")
+        await pilot.press("f")
+        await says(pilot, "is damaged", "line 1", "nothing is written to it")
+        await pilot.press("x", "enter", "escape")
+    assert kept.read_text() == '{"version": 1, "filters": ['
+
+
+async def test_the_palette_finds_saved_filters_and_the_jump(
+    path: Path, shop: Shop, clock: ManualClock, kept: Path
+) -> None:
+    kept.parent.mkdir(parents=True)
+    entry = {"name": "old [imports]", "view": "failures", "filter": "name:import_*", "sort": "-age"}
+    kept.write_text(json.dumps({"version": 1, "filters": [entry]}))
+    async with running(path, clock, size=(110, 30)) as pilot:
+        await pilot.press("ctrl+p", *"old imports")
+        await says(pilot, "Filter: old [imports]", "name:import_*")
+        await pilot.press("enter")
+        await pilot.pause()
+        if monitor(pilot).main.shown != "failures":
+            await pilot.press("enter")
+        await says(pilot, "filter name:import_*", "sort -age")
+        await pilot.press("ctrl+p", *"jump")
+        await says(pilot, "Jump to a task")
+
+
+# --- bookmarks --------------------------------------------------------------------------------------------------------
+
+
+async def test_the_monitor_begins_where_it_is_told(path: Path, shop: Shop, clock: ManualClock) -> None:
+    start = Start("failures", "name:import_*", "-age")
+    async with running(path, clock, size=(110, 30), start=start) as pilot:
+        await says(pilot, "ValueError", "filter name:import_*", "sort -age")
+        await gone(pilot, "TimeoutError")
+        await pilot.press("Y")
+        await until(pilot, lambda: monitor(pilot).clipboard)
+        assert monitor(pilot).clipboard == command(str(path), start)
+        await go_to(pilot, "4", shop.failed)
+        await pilot.press("enter")
+        await says(pilot, "import_catalog")
+        await pilot.press("Y")
+        await until(pilot, lambda: "id:" in monitor(pilot).clipboard)
+        assert monitor(pilot).clipboard == command(str(path), Start("tasks", f"id:{shop.failed}"))
+
+
+WRONG = (
+    (["--view", "failure"], "there is no view 'failure': use one of overview, leases"),
+    (["--view", "failures", "--filter", "name:a step:x"], "this list has no field step"),
+    (["--filter", "state:nope"], "no state 'nope'"),
+    (
+        ["--view", "failures", "--sort", "colour"],
+        "the failures cannot be sorted by 'colour': use one of failed",
+    ),
+    (["--view", "overview", "--filter", "x"], "the overview is neither filtered nor sorted"),
+    (["--once", "--filter", "state:failed"], "are for the monitor in a terminal"),
+)
+
+
+@pytest.mark.parametrize(("options", "words"), WRONG, ids=[" ".join(options) for options, _ in WRONG])
+def test_a_bookmark_that_cannot_be_shown_ends_with_2(
+    path: Path, shop: Shop, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    assert main([str(path), *options]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    if "nope" in error:
+        lines = error.splitlines()
+        assert lines[1].index("nope") == lines[2].index("^^^^")
+
+
+def test_a_command_is_quoted_for_the_shell() -> None:
+    start = Start("tasks", "-state:failed name:import_*", "-age")
+    assert command("/a b.db", start) == (
+        "dura-tui '/a b.db' --view tasks '--filter=-state:failed name:import_*' --sort=-age"
+    )
+
+
+# --- a store of 1.3.0 -------------------------------------------------------------------------------------------------
+
+
+async def test_an_old_store_is_filtered_and_sorted_too(tmp_path: Path, clock: ManualClock) -> None:
+    path = tmp_path / "old.db"
+    shutil.copyfile(FIXTURE, path)
+    async with running(path, clock, size=(160, 40)) as pilot:
+        await pilot.press("4")
+        await until(pilot, lambda: len(names(pilot)) > 5)
+        everything = len(names(pilot))
+        await type_filter(pilot, "state:completed")
+        await until(pilot, lambda: 0 < len(names(pilot)) < everything)
+        view(pilot).set_sort("-name")  # type: ignore[attr-defined]
+        await until(pilot, lambda: names(pilot) == sorted(names(pilot), reverse=True))
+        for key in ("2", "3", "7", "8"):
+            await pilot.press(key)
+            await type_filter(pilot, "name:*o* age>1s")
+            await says(pilot, "filter name:*o* age>1s")
