@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from io import TextIOWrapper
-from typing import Final, TextIO
+from typing import Final, NoReturn, TextIO
 
+from dura.durations import parse_duration
 from dura.errors import InvalidValue, StoreBusy, StoreError
 from dura.monitor import Monitor
 from dura.redaction import MARK, Redaction
@@ -44,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _print_config()
         options.redaction = None if options.reveal else Redaction.from_environment()
         options.start = begin_with(options.view, options.filter, options.sort)
+        if options.watch is not None:
+            return _watch(options)
         if options.demo:
             return _demo(options)
         if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
@@ -133,6 +136,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print one look as JSON and exit")
     parser.add_argument(
+        "--watch",
+        metavar="TASK",
+        help="follow one task, named by a part of its id, until it ends; the exit code is its outcome",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_duration,
+        metavar="DURATION",
+        help="with --watch: how long at most, for example 10m",
+    )
+    parser.add_argument(
         "--demo", action="store_true", help="watch a live store made for the purpose, removed at the end"
     )
     parser.add_argument("--version", action="version", version=f"dura-tui {version('dura')}")
@@ -142,10 +156,22 @@ def _parser() -> argparse.ArgumentParser:
 class _Parser(argparse.ArgumentParser):
     """Arguments, and what they exclude."""
 
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, without what a terminal would obey, and end."""
+        super().error(printable(message))
+
     def parse_args(self, args: Sequence[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
-        options = super().parse_args(args, namespace)
+        words = sys.argv[1:] if args is None else list(args)
+        if empty := next((word for word in words if word.startswith("--") and word.endswith("=--")), None):
+            # argparse takes the second `--` for the end of the options, and the value for none at all.
+            self.error(f"{empty!r} gives no value")
+        options = super().parse_args(words, namespace)
         if options.demo and options.path is not None:
             self.error("--demo makes its own file: leave out the path")
+        if options.watch is not None and (options.demo or options.once or options.json):
+            self.error("--watch follows one task of one store: leave out --demo, --once and --json")
+        if options.timeout is not None and options.watch is None:
+            self.error("--timeout is for --watch")
         if not (options.demo or options.print_config) and options.path is None:
             self.error("which store? Give the path of its file, or --demo")
         return options
@@ -161,6 +187,13 @@ def _seconds(text: str) -> float:
             f"{text!r} is no number of seconds from {config.LEAST_REFRESH:g} to {config.MOST_REFRESH:g}"
         )
     return seconds
+
+
+def _duration(text: str) -> float:
+    try:
+        return parse_duration(text, bare_seconds=True)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _alert(text: str) -> Alert:
@@ -234,6 +267,22 @@ def _once(options: argparse.Namespace) -> int:
     if snapshot.hidden:
         print(f"dura-tui: {MARK} stands for what may be secret; --reveal shows it", file=sys.stderr)
     return 0
+
+
+def _watch(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from dura_tui import watch
+
+    console = Console(highlight=False, markup=False)
+    with Monitor(options.path, redaction=options.redaction) as monitor:
+        try:
+            task_id = watch.find(monitor, options.watch)
+        except watch.NotOne as error:
+            print(f"dura-tui: {error}", file=sys.stderr)
+            return _WRONG if error.several else watch.NOT_FOUND
+        refresh = options.refresh or (config.SLOW_REFRESH if options.slow else config.DEFAULT_REFRESH)
+        return watch.watch(monitor, task_id, console, refresh=refresh, timeout=options.timeout)
 
 
 def _demo(options: argparse.Namespace) -> int:
