@@ -9,7 +9,8 @@ from textual.screen import Screen
 
 from dura.states import LIVE
 from dura_tui import format as fmt
-from dura_tui.actions import ACTIONS
+from dura_tui import guards
+from dura_tui.actions import ACTIONS, Action
 from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, Outcome, Selection, Target
 from dura_tui.screens.ask import dialog_for
@@ -104,25 +105,26 @@ class ActingScreen(Screen[None]):
 
     def action_hints(self) -> list[Hint]:
         """The actions that apply now, and the marks' keys."""
-        operator, target, selection = self.dura.operator, self.view.target(), self.selection()
-        hints: list[Hint] = []
+        operator, selection = self.dura.operator, self.selection()
         if selection is not None:
-            hints.append(("u", "unmark", "screen.unmark"))
-        for action in ACTIONS.values():
-            if selection is not None:
-                fits = operator.objection_to_many(action, selection.state) is None
-                fits = fits and action.name in self.view.ACTS
-            else:
-                fits = operator.objection(action, target) is None
-                if action.name in ("emit", "cleanup"):
-                    fits = fits and (
-                        action.name in self.view.ACTS or (action.name == "emit" and _awaits(target))
-                    )
-            if fits:
-                hints.append((action.key, action.label, f"screen.act('{action.name}')"))
-        if selection is None and self.view.marking() is not None and not operator.read_only:
-            hints.append(("space", "mark", "screen.mark"))
-        return hints
+            offered = [ACTIONS[name] for name in self.view.ACTS]
+            fit = [each for each in offered if operator.objection_to_many(each, selection.state) is None]
+            return [*map(_hint, fit), ("u", "unmark", "screen.unmark")]
+        target = self.view.target()
+        fit = [
+            action
+            for action in ACTIONS.values()
+            if operator.objection(action, target) is None and self._offers(action, target)
+        ]
+        marking = self.view.marking() is not None and not operator.read_only
+        return [*map(_hint, fit), *[("space", "mark", "screen.mark")] * marking]
+
+    def _offers(self, action: Action, target: Target | None) -> bool:
+        """Whether the key line shows an action that fits: what fits anywhere is shown where it is likely meant."""
+        if action.objection is not guards.anything or action.name in self.view.ACTS:
+            return True
+        awaited = target is not None and target.event_name and target.state in (None, *LIVE)
+        return action.name == "emit" and bool(awaited)
 
     def action_act(self, name: str) -> None:
         """Begin an action on what is marked, else on what is under the cursor, as it is shown now."""
@@ -171,5 +173,5 @@ class ActingScreen(Screen[None]):
         return self._told[0] if self._told is not None else None
 
 
-def _awaits(target: Target | None) -> bool:
-    return bool(target and target.event_name and (target.state is None or target.state in LIVE))
+def _hint(action: Action) -> Hint:
+    return (action.key, action.label, f"screen.act('{action.name}')")
