@@ -43,8 +43,8 @@ type: $(STAMP) ## Types (mypy strict)
 imports: $(STAMP) ## Import contracts
 	$(BIN)/lint-imports
 
-soak: $(STAMP) ## Search for faults for long: random calls against a model, kills at every statement
-	DURA_TEST_SOAK=1 $(BIN)/pytest -rP tests/model tests/crash
+soak: $(STAMP) ## Search for faults for long: random calls, orders of threads, kills at every statement and under load
+	DURA_TEST_SOAK=1 $(BIN)/pytest -rP tests/model tests/interleavings tests/crash tests/soak
 
 compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 	$(BIN)/python tests/compat/run.py

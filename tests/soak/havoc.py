@@ -57,6 +57,13 @@ def _of_session(session: int) -> list[int]:
     return found
 
 
+def _works(pid: int) -> bool:
+    """Whether it is one of a pool's processes, not one that multiprocessing keeps for itself."""
+    with suppress(OSError):
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
 class Havoc:
     """Kills, and stops for so long that leases run out."""
 
@@ -79,7 +86,12 @@ class Havoc:
         self._go_on(time.monotonic())
         program = self.chance.choice(self.programs)
         everyone = program.everyone()
-        ways = (("whole program", everyone), ("parent", everyone[:1]), ("child", everyone[1:2]))
+        children = [pid for pid in everyone[1:] if _works(pid)]
+        ways = (
+            ("whole program", everyone),
+            ("parent", everyone[:1]),
+            ("child", self.chance.sample(children, min(1, len(children)))),
+        )
         how, victims = self.chance.choice(ways if len(everyone) > 1 else ways[:1])
         if victims and self.chance.random() < 0.2:
             self._stop(victims[-1])

@@ -62,7 +62,7 @@ def test_programs_that_are_killed_all_the_time_lose_nothing_and_repeat_nothing_t
         application = programs.programs[-1]
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
-            time.sleep(programs.chance.uniform(0.1, 0.7))
+            time.sleep(programs.chance.uniform(0.05, 0.45))
             programs.strike()
             largest = max(largest, wal.stat().st_size if wal.exists() else 0)
         programs.go_on()
