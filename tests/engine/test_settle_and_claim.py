@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import ManualClock, claim, dump, plain, rows, started
-from dura import ClaimedTask, DurableEngine, LeaseLost, TaskCancelledError, TaskNotFound
+from dura import ClaimedTask, DurableEngine, LeaseLost, StoreBusy, TaskCancelledError, TaskNotFound
 from dura.store.claim import Claim
 from dura.store.settle import Settlement
 
@@ -126,3 +126,20 @@ def test_a_due_sleeper_is_found_while_there_is_always_pending_work(
         task = following
         names.append(task.name)
     assert names.index("urgent") == 9
+
+
+def test_a_run_stays_settled_if_the_claim_after_it_fails(
+    engine: DurableEngine, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is due may be more than one turn makes pending: then a second transaction claims."""
+    task = started(engine)
+    engine.spawn_task(name="next", params=None)
+    with plain(path) as connection, connection:
+        connection.execute("UPDATE tasks SET params = 'no JSON' WHERE task_name = 'next'")
+
+    def busy(_: Claim) -> None:
+        raise StoreBusy("locked", path=str(path))
+
+    monkeypatch.setattr(engine, "claim_next", busy)
+    assert engine.settle_and_claim(completed(task), NEXT) == (None, None)
+    assert engine.get_task(task.task_id).state == "completed"

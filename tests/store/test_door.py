@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -13,7 +16,7 @@ from typing import Any
 import pytest
 
 from conftest import ManualClock, plain, rows, trace, wait_until
-from dura import DurableEngine, InvalidRunState, StoreBusy, StoreError
+from dura import CommitUnknown, DurableEngine, InvalidRunState, StoreBusy, StoreError
 from dura.store import commits as commits_module
 from dura.store import database as database_module
 from dura.store import door as door_module
@@ -364,6 +367,7 @@ def let_go(door: door_module.Door, count: int) -> None:
     door.settle([ticket() for _ in range(count)], None)
 
 
+@pytest.mark.batching
 def test_a_leader_waits_for_those_who_were_let_go_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door_module, "_PATIENCE", 10.0)
     door = door_module.Door()
@@ -411,3 +415,54 @@ def test_leaders_who_waited_in_vain_begin_at_once_for_longer_each_time(
         door.await_company(leader)
         waited.append(left == 0)
     assert [number for number, has in enumerate(waited) if has] == [0, 2, 6]
+
+
+@pytest.mark.batching
+def test_what_only_the_leader_suffers_is_no_error_of_those_behind_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = DurableEngine(path)
+    group, sizes = commits_module._groups, list[int]()
+
+    def at_the_end_of_its_stack(tickets: list[door_module.Ticket[Any]]) -> list[Any]:
+        sizes.append(len(tickets))
+        if sizes == [2]:
+            raise RecursionError("maximum recursion depth exceeded")
+        return group(tickets)
+
+    held = Held(engine)
+    monkeypatch.setattr(commits_module, "_groups", at_the_end_of_its_stack)
+    held.call(spawner(engine, "first"))
+    held.call(spawner(engine, "second"))
+    first, second = held.release()
+    assert sizes == [2, 1]
+    assert isinstance(first.error, RecursionError)
+    assert second.error is None
+    assert names(path) == ["second"]
+    engine.close()
+
+
+@contextmanager
+def no_file_grows(to: int) -> Iterator[None]:
+    """As if the disk failed at each write beyond."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (to, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+
+
+def test_after_a_disk_that_fails_in_a_commit_the_caller_is_told_that_it_is_unknown(path: Path) -> None:
+    engine = DurableEngine(path)
+    engine.spawn_task(name="there", params=None)
+    with no_file_grows(to=Path(f"{path}-wal").stat().st_size), pytest.raises(CommitUnknown) as unknown:
+        engine.spawn_task(name="unknown", params=None)
+    assert str(path) in str(unknown.value)
+    assert "read it back" in str(unknown.value)
+    engine.spawn_task(name="after", params=None)
+    assert names(path) in (["there", "after"], ["there", "unknown", "after"])
+    assert engine.check() == ()
+    engine.close()

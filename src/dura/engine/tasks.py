@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from dura.clock import seconds_between
 from dura.codec import decode, encode
 from dura.current import saw_fresh
 from dura.engine.opened import OpenedStore
-from dura.errors import EngineError, InvalidValue, shown
+from dura.errors import EngineError, InvalidValue, StoreError, shown
 from dura.ids import new_ids
 from dura.records import ClaimedTask, TaskRef
 from dura.retry import RetryStrategy
@@ -158,7 +159,11 @@ class TaskCalls(OpenedStore):
             Why the run could not be settled (it is no longer the caller's), or None; and the next run, or None.
         """
         lost, task, again = self._take_turn(Turn(settlement, wanted))
-        return lost, self.claim_next(wanted) if again and task is None else task
+        if again and task is None:
+            # If that fails, the run is settled all the same; who asks again learns what it was.
+            with suppress(StoreError):
+                task = self.claim_next(wanted)
+        return lost, task
 
     def settle(self, settlement: Settlement) -> EngineError | None:
         """Complete or fail a run as its handler ended, for a pool.

@@ -92,11 +92,15 @@ class Commits:
         try:
             self._commit_together(link, batch, company=company and not batch[0].alone)
         except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
-            shared = isinstance(error, sqlite3.Error | StoreError) and not isinstance(error, CommitUnknown)
-            if shared and len(batch) > 1:
+            of_the_file = isinstance(error, sqlite3.Error | StoreError)
+            if of_the_file and not isinstance(error, CommitUnknown) and len(batch) > 1:
                 # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
                 for ticket in batch:
                     self._serve(link, [ticket], company=False)
+            elif not of_the_file and len(batch) > 1:
+                # No operation's: the leader is out of memory, or at the end of its stack.
+                self._door.put_back(batch[1:])
+                self._door.settle(batch[:1], error)
             else:
                 users_own = batch[0].alone and isinstance(error, UNREADABLE)
                 self._door.settle(batch, error if users_own else named(error, self._path))
