@@ -241,11 +241,15 @@ def _check_readable(path: str) -> None:
             return
 
 
-def _once(options: argparse.Namespace) -> int:
+def _refuse_start(options: argparse.Namespace) -> None:
     if options.start != Start():
         raise WrongStart(
             "--view, --filter and --sort are for the monitor in a terminal; `dura tasks --filter` prints what matches"
         )
+
+
+def _once(options: argparse.Namespace) -> int:
+    _refuse_start(options)
     from rich.console import Console
 
     from dura_tui import once
@@ -270,6 +274,7 @@ def _once(options: argparse.Namespace) -> int:
 
 
 def _watch(options: argparse.Namespace) -> int:
+    _refuse_start(options)
     from rich.console import Console
 
     from dura_tui import watch

@@ -79,6 +79,7 @@ async def test_every_list_of_runs_is_filtered_by_fields(path: Path, shop: Shop, 
         await pilot.press("3")
         await type_filter(pilot, "attempts>1")
         await until(pilot, lambda: names(pilot) == ["sync_crm"])
+        assert "first" not in view(pilot).describe()
         await pilot.press("8")
         await type_filter(pilot, "queue:default ord_1")
         await until(pilot, lambda: names(pilot) == ["charge_order"])
@@ -246,7 +247,7 @@ async def test_a_list_that_is_not_whole_says_of_what_it_is_sorted(
             {"name": f"n{place % 7}", "params": None, "available_after": timedelta(seconds=60)}
             for place in range(501)
         ]
-    )  # type: ignore[arg-type,typeddict-item]
+    )
     async with running(path, clock, size=(110, 30)) as pilot:
         await pilot.press("3")
         await until(pilot, lambda: len(names(pilot)) == 500)
@@ -394,6 +395,7 @@ WRONG = (
     ),
     (["--view", "overview", "--filter", "x"], "the overview is neither filtered nor sorted"),
     (["--once", "--filter", "state:failed"], "are for the monitor in a terminal"),
+    (["--watch", "abcd", "--sort", "age"], "are for the monitor in a terminal"),
 )
 
 

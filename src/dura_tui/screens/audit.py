@@ -52,7 +52,8 @@ class AuditView(FilteredView[AuditRow]):
         )
         super().__init__(table, id=id)
         self.query_now = AuditQuery(limit=PAGE)
-        self._before: list[str | None] = []
+        self._before: list[tuple[str | None, int]] = []
+        """The pages before this one: where each began, and how many rows it had."""
 
     def want(self) -> Want:
         """The page."""
@@ -69,7 +70,7 @@ class AuditView(FilteredView[AuditRow]):
 
     def _caption_text(self, page: AuditPage) -> Text:
         text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
-        first = len(self._before) * PAGE + 1
+        first = sum(rows for _, rows in self._before) + 1
         more = " and older ones" if page.next_page else ""
         span = (
             f"{fmt.number(first)} to {fmt.number(first + len(page.entries) - 1)}" if page.entries else "none"
@@ -126,10 +127,10 @@ class AuditView(FilteredView[AuditRow]):
         """Older entries, or newer ones."""
         page = self.snapshot.audit_page if self.snapshot else None
         if step > 0 and page is not None and page.next_page and page.query == self.query_now:
-            self._before.append(self.query_now.after)
+            self._before.append((self.query_now.after, len(page.entries)))
             self._show(replace(self.query_now, after=page.next_page))
         elif step < 0 and self._before:
-            self._show(replace(self.query_now, after=self._before.pop()))
+            self._show(replace(self.query_now, after=self._before.pop()[0]))
 
 
 def _cells(entry: AuditRow, now: datetime) -> tuple[Cell, ...]:

@@ -141,6 +141,10 @@ class FilteredView(ListView[Record]):
         line = fmt.clip_middle(fmt.printable(self.filter_now), _LINE_CELLS)
         return f"all {what} that match {line}" if line else f"all {what}"
 
+    def capped(self, state: str) -> str:
+        """As for every list; how much matches a filter the caption says."""
+        return "" if self.where else super().capped(state)
+
     # --- drawing -----------------------------------------------------------------------------------------------------
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:

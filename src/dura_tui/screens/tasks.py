@@ -59,7 +59,8 @@ class TasksView(FilteredView[TaskRow]):
         )
         super().__init__(table, id=id)
         self.query_now = TaskQuery(limit=PAGE)
-        self._before: list[str | None] = []
+        self._before: list[tuple[str | None, int]] = []
+        """The pages before this one: where each began, and how many rows it had."""
 
     def want(self) -> Want:
         """The page."""
@@ -77,7 +78,7 @@ class TasksView(FilteredView[TaskRow]):
 
     def _caption_text(self, snapshot: Snapshot, page: TaskPage) -> Text:
         text = Text(" ", no_wrap=True, overflow="ellipsis", end="")
-        first = len(self._before) * PAGE + 1
+        first = sum(rows for _, rows in self._before) + 1
         shown = len(page.tasks)
         in_all = self._total(snapshot)
         span = f"{fmt.number(first)} to {fmt.number(first + shown - 1)}" if shown else "none"
@@ -160,10 +161,10 @@ class TasksView(FilteredView[TaskRow]):
         """The next page, or the one before."""
         page = self.snapshot.tasks if self.snapshot else None
         if step > 0 and page is not None and page.next_page and page.query == self.query_now:
-            self._before.append(self.query_now.after)
+            self._before.append((self.query_now.after, len(page.tasks)))
             self._show(replace(self.query_now, after=page.next_page))
         elif step < 0 and self._before:
-            after = self._before.pop()
+            after, _ = self._before.pop()
             self._show(replace(self.query_now, after=after))
 
 
