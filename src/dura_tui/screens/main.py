@@ -127,8 +127,9 @@ class MainScreen(ActingScreen, FindingScreen):
         self._status.set_class(outcome is not None, "-told")
         if outcome is not None:
             said = f"{'✓' if outcome.done else '✗'} {outcome.text}"
+            width = max(self.size.width - 4, 10)
             lines = textwrap.wrap(
-                said, max(self.size.width - 2, 10), max_lines=_OUTCOME_LINES, placeholder=" …"
+                said, width, max_lines=_OUTCOME_LINES, placeholder=" …", break_on_hyphens=False
             )
             return Text(" " + "\n   ".join(lines), "green" if outcome.done else "bold red", end="")
         if marks := self.marks_line():
