@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from counts import Count, Counts, counter
 from dura import ClaimedTask, DurableEngine
 from dura.store import door
 
@@ -24,12 +25,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--batching", choices=("on", "off"), default="on", help="whether one commit may serve many operations"
     )
+    parser.addoption("--counts", metavar="FILE", help="add what the tests counted to what this file holds")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background job ignores Ctrl-C, and so would every program that a test starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if (file := config.getoption("--counts")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Counts(Path(file)))
     if config.getoption("--batching") == "off":
         door._LARGEST_COMPANY = 0  # type: ignore[misc]  # what nothing but this option changes
         paths = [str(UNBATCHED), os.environ.get("PYTHONPATH", "")]
@@ -57,6 +61,12 @@ class ManualClock:
 
     def advance(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def count(record_property: Callable[[str, object], None]) -> Count:
+    """Says how often something was tried, for docs/reliability.md."""
+    return counter(record_property)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from typing import Final
 import pytest
 
 from conftest import ManualClock
+from counts import Count
 from crash.crime import Scene, Victims, copy_store, picture, some
 from crash.operations import OPERATIONS
 from dura import DurableEngine
@@ -60,38 +61,50 @@ def scene(
     return Scene(tmp_path_factory.mktemp("scene"), victims, name, company=company)
 
 
-def test_operation_that_is_killed_at_a_statement_is_done_wholly_or_not_at_all(scene: Scene) -> None:
+def test_operation_that_is_killed_at_a_statement_is_done_wholly_or_not_at_all(
+    scene: Scene, count: Count
+) -> None:
     for number in some(range(1, scene.statements + 1), scene.name, count=2, everywhere=SOAK):
         report = scene.interrupt(kill_at=number)
         assert report.ended_by(signal.SIGKILL, or_survived=scene.company)
         scene.inspect(report)
+    count("operations interrupted: kills at statements", scene.interruptions)
     scene.tell("kills at statements")
 
 
-def test_operation_that_is_killed_in_a_torn_write_is_done_wholly_or_not_at_all(scene: Scene) -> None:
+def test_operation_that_is_killed_in_a_torn_write_is_done_wholly_or_not_at_all(
+    scene: Scene, count: Count
+) -> None:
     for size in some(scene.sizes(), scene.name, everywhere=SOAK):
         report = scene.interrupt(bytes=size, fatal=True)
         assert report.ended_by(signal.SIGXFSZ, or_survived=scene.company)
         scene.inspect(report)
+    count("operations interrupted: kills in writes", scene.interruptions)
     scene.tell("kills in writes")
 
 
-def test_operation_whose_writes_fail_is_refused_or_unknown_and_the_process_goes_on(scene: Scene) -> None:
+def test_operation_whose_writes_fail_is_refused_or_unknown_and_the_process_goes_on(
+    scene: Scene, count: Count
+) -> None:
     for size in some(scene.sizes(), scene.name, everywhere=SOAK):
         report = scene.interrupt(bytes=size, fatal=False)
         assert report.exit == 0
         assert report.told("later")
         scene.inspect(report)
+    count("operations interrupted: failed writes", scene.interruptions)
     scene.tell("failed writes")
 
 
-def test_operation_for_which_there_are_no_pages_is_refused_and_the_process_goes_on(scene: Scene) -> None:
+def test_operation_for_which_there_are_no_pages_is_refused_and_the_process_goes_on(
+    scene: Scene, count: Count
+) -> None:
     for pages in some(range(40), scene.name, everywhere=SOAK):
         report = scene.interrupt(pages=pages)
         assert report.exit == 0
         assert report.said["operation"] in ("told", "error StoreError")
         assert report.told("later")
         scene.inspect(report)
+    count("operations interrupted: full files", scene.interruptions)
     scene.tell("full files")
 
 

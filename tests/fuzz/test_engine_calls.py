@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ManualClock
+from counts import Count
 from dura import DurableEngine
 from fuzz.calls import FOR_POOLS, PUBLIC, Facts, arguments, digest, obey, plausible
 from fuzz.scene import SETTINGS, fill
@@ -44,7 +44,7 @@ def test_call_succeeds_or_refuses_by_name_and_writes_nothing(
     name: str,
     template: tuple[Path, Facts],
     tmp_path: Path,
-    record_property: Callable[[str, object], None],
+    count: Count,
 ) -> None:
     kept, facts = template
     path = tmp_path / "store.db"
@@ -66,5 +66,5 @@ def test_call_succeeds_or_refuses_by_name_and_writes_nothing(
             engine.close()
 
     fuzz()
-    record_property("count: calls of the engine with drawn arguments", ends.total())
+    count("calls of the engine with drawn arguments", ends.total())
     assert ends["done"], ends

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import ManualClock
+from counts import Count
 from dura import DurableEngine, InvalidValue
 from dura.monitor import Monitor
 from dura.records import FailureKey, TaskQuery, Want
@@ -110,9 +111,7 @@ def _of(hint: Any, name: str, facts: Facts) -> Values:
     return st.sampled_from(words)
 
 
-def test_look_answers_or_refuses_by_name_and_changes_nothing(
-    store: tuple[Path, Facts], record_property: Callable[[str, object], None]
-) -> None:
+def test_look_answers_or_refuses_by_name_and_changes_nothing(store: tuple[Path, Facts], count: Count) -> None:
     path, facts = store
     before = untouched(path)
 
@@ -138,7 +137,7 @@ def test_look_answers_or_refuses_by_name_and_changes_nothing(
         find()
     assert set(PUBLIC) == {"snapshot", "changed", "find_tasks", "close"}, "a new call: fuzz it here"
     assert untouched(path) == before
-    record_property("count: looks with drawn arguments", ends.total())
+    count("looks with drawn arguments", ends.total())
     assert ends["done"] > ends.total() / 10, ends
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import dura
 from conftest import ManualClock, claim, dump
+from counts import Count
 from dura import DurableEngine, EngineError, Heartbeat, InvalidValue, RetryStrategy, StoreError
 from dura.monitor import Monitor
 from dura.retry import delay_seconds
@@ -40,9 +41,7 @@ OPTIONS: Final = some(
 )
 
 
-def test_opening_succeeds_or_refuses_by_name_and_makes_no_file(
-    tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_opening_succeeds_or_refuses_by_name_and_makes_no_file(tmp_path: Path, count: Count) -> None:
     ends: Counter[str] = Counter()
     number = 0
 
@@ -71,7 +70,7 @@ def test_opening_succeeds_or_refuses_by_name_and_makes_no_file(
         ends["done" if end is None else end.__name__] += 1
 
     fuzz()
-    record_property("count: engines opened with drawn arguments", ends.total())
+    count("engines opened with drawn arguments", ends.total())
     assert ends["done"], ends
 
 
@@ -123,9 +122,7 @@ def test_a_retry_strategy_is_refused_or_gives_a_delay(fields: dict[str, Any], at
         assert delay <= strategy.max_seconds
 
 
-def test_pools_refuse_wrong_arguments_by_name(
-    engine: DurableEngine, path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_pools_refuse_wrong_arguments_by_name(engine: DurableEngine, path: Path, count: Count) -> None:
     stopped = threading.Event()
     stopped.set()
     before = dump(path)
@@ -181,7 +178,7 @@ def test_pools_refuse_wrong_arguments_by_name(
 
     pool()
     worker()
-    record_property("count: pools begun with drawn arguments", ends.total())
+    count("pools begun with drawn arguments", ends.total())
     assert dump(path) == before
     assert ends["done"], ends
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 
 from cli.shop import Shop, stock
+from counts import Count
 from dura.cli import main as dura_main
 from dura.cli.commands import _LOOKING, COMMANDS
 from dura.cli.exits import MEANINGS
@@ -80,7 +81,7 @@ def run(main: Callable[[list[str]], int], line: list[str]) -> Ended:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command_ends_as_documented_and_a_wrong_line_changes_nothing(
-    name: str, shop: Shop, folder: Path, record_property: Callable[[str, object], None]
+    name: str, shop: Shop, folder: Path, count: Count
 ) -> None:
     path = folder / "store.db"
     codes = {int(code): meaning for code, meaning in MEANINGS.items()}
@@ -105,13 +106,11 @@ def test_command_ends_as_documented_and_a_wrong_line_changes_nothing(
         ends[ended.code] += 1
 
     fuzz()
-    record_property("count: command lines of dura", ends.total())
+    count("command lines of dura", ends.total())
     assert set(ends) > {2}, ends
 
 
-def test_one_look_of_the_monitor_ends_as_documented(
-    shop: Shop, folder: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_one_look_of_the_monitor_ends_as_documented(shop: Shop, folder: Path, count: Count) -> None:
     path = folder / "store.db"
     before = trace(folder)
     ends: Counter[int] = Counter()
@@ -125,7 +124,7 @@ def test_one_look_of_the_monitor_ends_as_documented(
         ends[ended.code] += 1
 
     fuzz()
-    record_property("count: command lines of dura-tui", ends.total())
+    count("command lines of dura-tui", ends.total())
     assert set(ends) >= {0, 2}, ends
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import pytest
 
+from counts import Count
 from dura import DurableEngine, EngineError, current
 from interleavings import calls
 from interleavings.call import Call, World
@@ -48,7 +49,9 @@ def seeds() -> list[int]:
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_calls_that_meet_end_as_if_they_had_come_one_after_the_other(stage: Stage, name: str) -> None:
+def test_calls_that_meet_end_as_if_they_had_come_one_after_the_other(
+    stage: Stage, name: str, count: Count
+) -> None:
     play = Play(stage, GROUPS[name])
     orders: set[int] = set()
     switches = 0
@@ -63,6 +66,9 @@ def test_calls_that_meet_end_as_if_they_had_come_one_after_the_other(stage: Stag
         switches += sum(one[0] != next_one[0] for one, next_one in pairwise(log))
     assert stage.engines[0].check() == ()
     how = f"{len(orders)} different orders of {len(seeds())} seeds, {switches} switches between threads"
+    count("seeds of calls that meet", len(seeds()))
+    count("different orders of calls that meet", len(orders))
+    count("switches between threads", switches)
     sys.stdout.write(f"{name}: {how}\n")
 
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from counts import Count
 from dura import DurableEngine
 from model.machine import Machine
 
@@ -36,7 +37,7 @@ _SOAK: Final = settings(
 
 
 def test_engine_and_model_agree(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, count: Count
 ) -> None:
     caplog.set_level(logging.ERROR, logger="dura")
     monkeypatch.setattr(f"{_ENGINE}.MAX_SHRINKING_SECONDS", 60)
@@ -51,4 +52,6 @@ def test_engine_and_model_agree(
     # Hypothesis documents that any function that makes a machine will do.
     run_state_machine_as_test(lambda: Machine(tmp_path, done), settings=profile)  # type: ignore[arg-type]
     machines = done.pop("machines")
+    count("stores on which engine and model agreed", machines)
+    count("calls on which engine and model agreed", done.total())
     sys.stdout.write(f"engine and model agreed on {done.total()} calls in {machines} stores: {dict(done)}\n")

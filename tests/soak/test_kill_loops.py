@@ -16,6 +16,7 @@ from typing import Final
 import pytest
 
 from conftest import wait_until
+from counts import Count
 from dura import DurableEngine
 from soak.havoc import Havoc, Program
 from soak.ledger import Entry, Ledger
@@ -42,7 +43,7 @@ def havoc(path: Path, ledger: Ledger, seed: str) -> Iterator[Havoc]:
         Program(log, "worker.py", path, 4, 2, LEASE),
         Program(log, "application.py", path, ledger.path, ORDERS, SECONDS),
     ]
-    havoc = Havoc(programs, seed, stop_seconds=LEASE + 0.5)
+    havoc = Havoc(programs, ledger, seed, stop_seconds=LEASE + 0.5)
     try:
         yield havoc
     finally:
@@ -50,7 +51,7 @@ def havoc(path: Path, ledger: Ledger, seed: str) -> Iterator[Havoc]:
 
 
 def test_programs_that_are_killed_all_the_time_lose_nothing_and_repeat_nothing_that_is_finished(
-    path: Path, tmp_path: Path
+    path: Path, tmp_path: Path, count: Count
 ) -> None:
     if SOAK:
         faulthandler.cancel_dump_traceback_later()
@@ -62,7 +63,7 @@ def test_programs_that_are_killed_all_the_time_lose_nothing_and_repeat_nothing_t
         application = programs.programs[-1]
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
-            time.sleep(programs.chance.uniform(0.05, 0.45))
+            time.sleep(programs.chance.uniform(0.05, 0.3))
             programs.strike()
             largest = max(largest, wal.stat().st_size if wal.exists() else 0)
         programs.go_on()
@@ -82,6 +83,9 @@ def test_programs_that_are_killed_all_the_time_lose_nothing_and_repeat_nothing_t
     assert engine.cleanup(timedelta(0)) == ORDERS
     assert engine.check() == ()
     engine.close()
+    count("processes killed under load", len(programs.killed))
+    count("processes stopped for longer than a lease", programs.stops)
+    count("orders that survived it, each step once", ORDERS)
     kills = ", ".join(f"{count} of {what}" for what, count in sorted(programs.kills.items()))
     sys.stdout.write(
         f"kill loop (seed {seed}): {programs.kills.total()} kills of {len(programs.killed)} processes ({kills}) and "

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ import pytest
 
 from cli.shop import stock
 from conftest import claim
+from counts import Count
 from dura import DurableEngine
 
 SOAK: Final = bool(os.environ.get("DURA_TEST_SOAK"))
@@ -75,11 +75,9 @@ def test_a_store_with_damaged_bytes_is_answered_or_named_at_every_door(
     kept: dict[str, tuple[Path, str]],
     share: int,
     tmp_path: Path,
-    record_property: Callable[[str, object], None],
+    count: Count,
 ) -> None:
-    count_all(
-        try_mutants(*kept[SHAPES[share]], tmp_path, "bytes", share * 1_000_000, COUNT, 1), record_property
-    )
+    count_all(try_mutants(*kept[SHAPES[share]], tmp_path, "bytes", share * 1_000_000, COUNT, 1), count)
 
 
 @pytest.mark.parametrize("share", range(2))
@@ -87,10 +85,10 @@ def test_a_store_whose_cells_hold_what_they_must_not_is_answered_or_named_at_eve
     kept: dict[str, tuple[Path, str]],
     share: int,
     tmp_path: Path,
-    record_property: Callable[[str, object], None],
+    count: Count,
 ) -> None:
     first, step = (share, 2) if SOAK else (share * (CELLS // 2), CELLS)
-    count_all(try_mutants(*kept["still"], tmp_path, "cells", first, 10_000, step), record_property)
+    count_all(try_mutants(*kept["still"], tmp_path, "cells", first, 10_000, step), count)
 
 
 def try_mutants(
@@ -112,8 +110,8 @@ def try_mutants(
     return ends
 
 
-def count_all(ends: dict[str, int], record_property: Callable[[str, object], None]) -> None:
-    for what, count in ends.items():
+def count_all(ends: dict[str, int], count: Count) -> None:
+    for what, number in ends.items():
         if what.startswith("mutations"):
-            record_property(f"count: {what}", count)
+            count(what, number)
     sys.stdout.write(f"{ends}\n")
