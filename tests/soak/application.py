@@ -6,6 +6,7 @@ they wait. Started again it goes on a little before what it was told last: what 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -25,7 +26,7 @@ _BEHIND: Final = 40
 
 def main(store: str, path: str, orders: str, seconds: str) -> None:
     engine, ledger = DurableEngine(store, create=False), Ledger(Path(path))
-    told = [int(number) for number, _ in ledger.lines("told")]
+    told = [int(number) for number, *_ in ledger.lines("told")]
     first = max([0, *(number - number % _AT_ONCE - _BEHIND - _AT_ONCE for number in told)])
     pause = float(seconds) * _AT_ONCE / int(orders)
     for start in range(first, int(orders) + _BEHIND, _AT_ONCE):
@@ -51,14 +52,14 @@ def spawn(engine: DurableEngine, ledger: Ledger, numbers: list[int], path: str) 
         for number in numbers
     )
     for number, ref in zip(numbers, refs, strict=True):
-        ledger.write("told", number, ref.task_id)
+        ledger.write("told", number, ref.task_id, os.getpid())
 
 
 def approve(engine: DurableEngine, ledger: Ledger, numbers: list[int], orders: int) -> None:
     for number in numbers:
         if number % WAITS == 0 and 0 <= number < orders:
             engine.emit_event(event_name=f"approved:{number}", payload=number)
-            ledger.write("emitted", number)
+            ledger.write("emitted", number, os.getpid())
 
 
 if __name__ == "__main__":

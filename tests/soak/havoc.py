@@ -16,6 +16,10 @@ from random import Random
 from typing import Final
 
 from conftest import wait_until
+from soak.ledger import Ledger
+
+_LATELY: Final = 100
+"""Lines of the ledger among which is one of each process that is at work."""
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -67,8 +71,11 @@ def _works(pid: int) -> bool:
 class Havoc:
     """Kills, and stops for so long that leases run out."""
 
-    def __init__(self, programs: Sequence[Program], seed: str, *, stop_seconds: float) -> None:
+    def __init__(
+        self, programs: Sequence[Program], ledger: Ledger, seed: str, *, stop_seconds: float
+    ) -> None:
         self.programs = list(programs)
+        self._ledger = ledger
         self.chance = Random(seed)
         self.killed: set[int] = set()
         self.kills: Counter[str] = Counter()
@@ -79,13 +86,15 @@ class Havoc:
         self._sessions = {program.process.pid for program in programs}
 
     def strike(self) -> None:
-        """Kill or stop a program, all of its processes at once, its parent alone, or one of the others.
+        """Kill or stop a program that is at work, all of its processes at once, its parent alone, or one of the others.
 
         What is gone is started again.
         """
         self._go_on(time.monotonic())
         program = self.chance.choice(self.programs)
         everyone = program.everyone()
+        if not self._ledger.latest(_LATELY).intersection(everyone):
+            return
         children = [pid for pid in everyone[1:] if _works(pid)]
         ways = (
             ("whole program", everyone),
@@ -93,7 +102,7 @@ class Havoc:
             ("child", self.chance.sample(children, min(1, len(children)))),
         )
         how, victims = self.chance.choice(ways if len(everyone) > 1 else ways[:1])
-        if victims and self.chance.random() < 0.2:
+        if victims and self.chance.random() < 0.3:
             self._stop(victims[-1])
             return
         for victim in victims:

@@ -3,8 +3,8 @@
 A line is one append of one write: what was written when the process died stays, since only a power cut takes what the kernel
 has. Lines are words, the first of them says what:
 
-    told N TASK                                       the application was told that task N is spawned
-    emitted N                                         … that the event which task N may wait for is emitted
+    told N TASK PID                                   the application was told that task N is spawned
+    emitted N PID                                     … that the event which task N may wait for is emitted
     did TASK STEP ATTEMPT TOKEN PID VALUE             a step has had its effect outside, whose result is VALUE
     kept TASK STEP ATTEMPT TOKEN PID VALUE            its result was committed, as the engine has said
     lost TASK STEP ATTEMPT TOKEN PID ERROR            the engine has refused it: the claim is over
@@ -57,6 +57,15 @@ class Ledger:
             return []
         lines = (line.split() for line in self.path.read_text().splitlines())
         return [words[1:] for words in lines if words[0] == what]
+
+    def latest(self, count: int) -> set[int]:
+        """The processes that wrote the last lines, about so many."""
+        if not self.path.exists():
+            return set()
+        with self.path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 100 * count))
+            words = [line.split() for line in file.read().splitlines()[1:]]
+        return {int(line[-1 if line[0] in (b"told", b"emitted") else -2]) for line in words}
 
     def entries(self) -> list[Entry]:
         """The lines about steps, in their order."""

@@ -25,8 +25,8 @@ FAILS: Final = 7
 WAITS: Final = 4
 """Of how many orders one does."""
 
-_STEP_SECONDS: Final = 0.01
-"""Of a step, after its effect: while a process can be killed so that it is had again."""
+_STEP_SECONDS: Final = 0.02
+"""After an effect, while a kill lets it be had again; and before the end, while a stop lets it come too late."""
 
 _numbers: Final = itertools.count()
 
@@ -49,6 +49,7 @@ def order(engine: DurableEngine, task: ClaimedTask) -> list[str]:
         )
         values.append(f"approved-{approved}")
     values.append(step(engine, task, "ship"))
+    time.sleep(_STEP_SECONDS)
     return values
 
 
