@@ -160,3 +160,33 @@ async def test_on_a_store_of_1_3_0_every_action_is_refused_before_its_dialog_wit
         hints = text(pilot).splitlines()[-1]
         assert all(action.label not in hints for action in ACTIONS.values())
     assert dump(path) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["emit", "extend", "requeue", "cancel", "wake", "set", "delete", "cleanup", "many"]
+)
+async def test_on_a_low_terminal_a_dialog_begins_with_what_it_is_about_and_keeps_its_buttons(
+    name: str, path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    shop = fill(engine)
+    tasks = {
+        "emit": (shop.waiting, "Event name"), "extend": (shop.running, "resize_image"),
+        "requeue": (shop.failed, "import_catalog"), "cancel": (shop.running, "resize_image"),
+        "wake": (shop.backed_off, "sync_crm"), "many": (shop.failed, "all tasks"),
+    }  # fmt: skip
+    async with running(path, clock, size=(40, 10)) as pilot:
+        if name in tasks:
+            task, about = tasks[name]
+            await go_to(pilot, "4", task)
+            await pilot.press(*["asterisk"] * (name == "many"))
+        elif name == "cleanup":
+            about = "Remove tasks that ended"
+        else:
+            await go_to(pilot, "6", "namespace\0feeds")
+            await pilot.press("enter")
+            await until(pilot, lambda: table(pilot).id == "state-keys")
+            about = "feeds/cursor" if name == "set" else "feeds / cursor"
+        monitor(pilot).main.action_act("cancel" if name == "many" else name)
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
+        await says(pilot, about, "Cancel  ")
+        assert "│" in next(line for line in text(pilot).splitlines() if "Cancel  " in line)
