@@ -70,6 +70,9 @@ def command_lines(parser: argparse.ArgumentParser, path: str, known: list[str], 
             line += draw(st.lists(words(action, known), min_size=least, max_size=3 if many else 1))
         chosen = draw(st.lists(st.sampled_from(options), max_size=4)) if options else []
         chosen += [action for action in options if action.required and draw(st.integers(0, 9))]
+        for group in parser._mutually_exclusive_groups:
+            if group.required and draw(st.integers(0, 9)):
+                chosen.append(draw(st.sampled_from(group._group_actions)))
         for action in chosen:
             option = draw(st.sampled_from(action.option_strings))
             if action.nargs == 0:

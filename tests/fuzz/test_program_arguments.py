@@ -116,7 +116,7 @@ def test_one_look_of_the_monitor_ends_as_documented(shop: Shop, folder: Path, co
     ends: Counter[int] = Counter()
 
     @settings(SETTINGS, max_examples=SETTINGS.max_examples * 3)
-    @given(command_lines(tui_parser(), str(path), ids(shop), without={"--demo"}))
+    @given(command_lines(tui_parser(), str(path), ids(shop), without={"--demo", "--watch"}))
     def fuzz(line: list[str]) -> None:
         ended = run(tui_main, line)
         judge(line, ended, codes=TUI_CODES, path=path, no_store=1)

@@ -39,10 +39,13 @@ def _fields(kind: type) -> dict[str, Any]:
 def _check(value: Any, hint: Any, what: str) -> None:
     alternatives = get_args(hint)
     if get_origin(hint) is tuple:
-        if not isinstance(value, tuple):
-            raise InvalidValue(f"{what} must be a tuple, not {shown(value)}")
+        any_number = alternatives[-1] is ...
+        if not isinstance(value, tuple) or (not any_number and len(value) != len(alternatives)):
+            raise InvalidValue(
+                f"{what} must be a tuple{'' if any_number else f' of {len(alternatives)}'}, not {shown(value)}"
+            )
         for number, each in enumerate(value):
-            _check(each, alternatives[0], f"{what}[{number}]")
+            _check(each, alternatives[0 if any_number else number], f"{what}[{number}]")
     elif NoneType in alternatives:
         if value is not None:
             _check(value, alternatives[0], what)
