@@ -1,7 +1,8 @@
 """Keys that were typed ahead go where they were meant to go: each waits until the one before it has done its work.
 
 Over a slow line several keys arrive at once. Textual hands them all to the widget that has the focus at that moment, so
-that of `/queue` typed quickly, only `/` would reach the list: the rest would be obeyed as keys, `q` among them.
+that of `/queue` typed quickly, only `/` would reach the list: the rest would be obeyed as keys, `q` among them. Text that
+is typed into a field waits for nothing, since nothing but a key that is no text leads out of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.message import Message
 from textual.timer import Timer
+from textual.widgets import Input, TextArea
 
 _PATIENCE_SECONDS: Final = 0.5
 """After so long the next key is taken, whatever became of the one before it: its widget may be gone."""
@@ -57,13 +59,15 @@ class Typeahead(App[None]):
         if self._patience is not None:
             self._patience.stop()
             self._patience = None
-        self._busy = bool(self._typed)
-        if not self._typed:
-            return
-        self._number += 1
-        target = self.focused or self.screen
-        await super().on_event(self._typed.popleft())
-        target.post_message(self.KeyDone(self._number))
+        self._busy = False
+        while self._typed and not self._busy:
+            event, target = self._typed.popleft(), self.focused or self.screen
+            await super().on_event(event)
+            text = isinstance(event, Paste) or event.is_printable
+            if not (text and isinstance(target, Input | TextArea)):
+                self._busy = True
+                self._number += 1
+                target.post_message(self.KeyDone(self._number))
         if self._typed:
             self._patience = self.set_timer(_PATIENCE_SECONDS, self._take_next)
 
