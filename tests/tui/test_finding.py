@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from textual.widgets import OptionList
 
 from conftest import ManualClock
 from dura import DurableEngine
+from dura.store.views.look import Look
 from dura_tui.cli import main
 from dura_tui.filter import FILTERED
 from dura_tui.keys import VIEW_KEYS
@@ -58,6 +60,18 @@ async def type_filter(pilot: Screen, line: str) -> None:
     assert focused is not None
     focused.value = line  # type: ignore[attr-defined]
     await pilot.press("enter")
+
+
+def out_of_time_in_walks() -> Callable[[Look], bool]:
+    """A watch by which each part's time is over after ten looks at it."""
+    asked: dict[int, int] = {}
+
+    def out_of_time(look: Look) -> bool:
+        deadline = id(look) ^ int(look._deadline * 1e6)
+        asked[deadline] = asked.get(deadline, 0) + 1
+        return asked[deadline] > 10
+
+    return out_of_time
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------
@@ -152,6 +166,26 @@ async def test_tab_completes_fields_and_values_that_the_store_knows(
         await pilot.press("tab", "enter")
         await says(pilot, "filter name:import_catalog step:store")
         await until(pilot, lambda: names(pilot) == ["import_catalog"])
+
+
+async def test_a_search_that_is_cut_short_says_so_and_goes_on_with_the_next_page(
+    path: Path, engine: DurableEngine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.spawn_task(name="needle", params=None)
+    engine.spawn_many([{"name": "hay", "params": None} for _ in range(3_000)])
+    async with running(path, clock, size=(110, 30), start=Start("tasks", "name:needle")) as pilot:
+        await until(pilot, lambda: names(pilot) == ["needle"])
+        monkeypatch.setattr("dura.store.views.look.Look._out_of_time", out_of_time_in_walks())
+        await type_filter(pilot, "name:needle age<1d")
+        await says(pilot, "search stopped early: n looks on", "Nothing found")
+        assert "next page" in text(pilot)
+        for _ in range(40):
+            await pilot.press("n")
+            await until(pilot, lambda: view(pilot).snapshot is not None)
+            if names(pilot):
+                break
+        assert names(pilot) == ["needle"]
+        await says(pilot, "1 to 1")
 
 
 # --- orders -----------------------------------------------------------------------------------------------------------

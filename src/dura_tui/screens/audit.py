@@ -30,6 +30,7 @@ class AuditView(FilteredView[AuditRow]):
     KIND: ClassVar[str] = "audit"
     ORDER: ClassVar[str] = "the latest first"
     PART: ClassVar[str] = "audit_page"
+    CUT: ClassVar[str] = "search stopped early: n looks on"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "What operators did, from this monitor, from the command line or through the engine with an actor; written in",

@@ -40,6 +40,8 @@ class FilteredView(ListView[Record]):
     """Rows at most that are read; None for a list that is read whole."""
     PART: ClassVar[str] = ""
     """The part of a snapshot that holds it."""
+    CUT: ClassVar[str] = "search stopped early: narrow the filter"
+    """What is said of a search that ran out of its time."""
 
     def __init__(self, table: LiveTable[Record], *, id: str | None = None) -> None:  # noqa: A002
         """Begin with everything, in the list's own order."""
@@ -118,7 +120,7 @@ class FilteredView(ListView[Record]):
     def ask(self) -> None:
         """The list is another one from here on; what was read for the one before is not shown any more."""
         self.snapshot = None
-        self.table.empty = "Nothing matches the filter." if self.where else self._empty
+        self.table.empty = self._empty
         self.table.reset()
         self.post_message(View.WantChanged())
 
@@ -149,8 +151,16 @@ class FilteredView(ListView[Record]):
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Take a snapshot that answers `want`, draw it, and complete with what it knows."""
+        self.snapshot = snapshot
+        if self.where:
+            self.table.empty = f"Nothing found: {self.CUT}." if self.cut else "Nothing matches the filter."
         super().show(snapshot, now)
         self._box.know_more()
+
+    @property
+    def cut(self) -> bool:
+        """Whether the search ran out of its time."""
+        return bool(self.where and self.snapshot and self.PART in self.snapshot.truncated)
 
     def draw_caption(self, shown: int) -> None:
         """Say how much matches, and in which order; nothing where nothing is filtered or sorted.
@@ -180,8 +190,8 @@ class FilteredView(ListView[Record]):
             text.append(self.sort_now)
             if self.CAP is not None and shown >= self.CAP:
                 text.append(f" of {self.ORDER}: the first {fmt.number(self.CAP)}", "yellow")
-        if self.where and self.snapshot and self.PART in self.snapshot.truncated:
-            text.append("   search stopped early: narrow the filter", "yellow")
+        if self.cut:
+            text.append(f"   {self.CUT}", "yellow")
 
     # --- the operator ------------------------------------------------------------------------------------------------
 

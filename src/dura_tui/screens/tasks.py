@@ -32,6 +32,7 @@ class TasksView(FilteredView[TaskRow]):
     KIND: ClassVar[str] = "tasks"
     ORDER: ClassVar[str] = "newest first"
     PART: ClassVar[str] = "tasks"
+    CUT: ClassVar[str] = "search stopped early: n looks on"
     NOUN: ClassVar[str] = "task"
     ACTS: ClassVar[tuple[str, ...]] = ("requeue", "cancel", "wake", "extend")
     ABOUT: ClassVar[tuple[str, ...]] = (
@@ -94,9 +95,13 @@ class TasksView(FilteredView[TaskRow]):
         if page.sorted_of is not None:
             which = "next due" if self.query_now.sort.endswith("due") else "newest"
             text.append(f" of the {which} {fmt.number(page.sorted_of)}", "yellow")
-        elif page.truncated:
-            text.append("   search stopped early: narrow the filter, or n to look on", "yellow")
         return text
+
+    @property
+    def cut(self) -> bool:
+        """Whether the search ran out of its time; a list that is only not sorted as a whole says that itself."""
+        page = self.snapshot.tasks if self.snapshot else None
+        return super().cut and page is not None and page.sorted_of is None
 
     def _total(self, snapshot: Snapshot) -> int | None:
         """How many tasks there are in the list, from the counts of the same look; None if only a search could tell."""
