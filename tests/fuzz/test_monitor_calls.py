@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -209,3 +211,35 @@ def at_rest(store: tuple[Path, Facts]) -> Iterator[None]:
     """Nothing is left beside the store."""
     yield
     assert [file.name for file in store[0].parent.iterdir()] == ["store.db"]
+
+
+@SETTINGS
+@given(
+    st.sampled_from(_MEANT["sort"]),
+    st.none() | st.sampled_from(_MEANT["state"]),
+    st.lists(
+        st.one_of(
+            st.integers(),
+            st.floats(),
+            st.text(max_size=3),
+            st.none(),
+            st.just({}),
+            st.just([1]),
+            st.booleans(),
+        ),
+        max_size=4,
+    ),
+    st.sampled_from(
+        ["newest", "oldest", "due", "pending", "running", "sleeping", "last_ended", "first_ended"]
+    )
+    | st.none(),
+)
+def test_a_forged_page_is_refused_or_answered(
+    store: tuple[Path, Facts], sort: str, state: str | None, key: list[Any], order: str | None
+) -> None:
+    page = urlsafe_b64encode(json.dumps([order or sort, *key]).encode()).decode()
+    with Monitor(store[0], clock=ManualClock()) as monitor:
+        try:
+            monitor.snapshot(Want(tasks=TaskQuery(sort=sort, state=state, after=page)))
+        except InvalidValue as error:
+            assert "page" in str(error) or "sort" in str(error)  # noqa: PT017

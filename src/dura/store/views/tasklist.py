@@ -201,6 +201,16 @@ _MORE_KEYS: Final = {
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
+_LARGEST: Final = 2**63 - 1
+
+_KEY_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("newest", "oldest", "newest_of_state", "oldest_of_state"), (int,)),
+    **dict.fromkeys(("attempts", "progress"), (int, int)),
+    **dict.fromkeys(("priority", "pending"), (int, str, int)),
+}
+"""What the keys of an order consist of, where it is not a text and a rowid."""
+
+
 def _page_after(order: str, key: Key) -> str:
     return urlsafe_b64encode(json.dumps([order, *key]).encode()).decode()
 
@@ -210,9 +220,11 @@ def _position(page: str | None, order: str) -> Key | None:
         return None
     try:
         of, *key = json.loads(urlsafe_b64decode(page))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         of, key = None, []
-    if of != order:
+    kinds = _KEY_KINDS.get(order.removeprefix("-"), (str, int))
+    fits = tuple(map(type, key)) == kinds and all(abs(part) <= _LARGEST for part in key if isinstance(part, int))
+    if of != order or not fits:
         raise InvalidValue(
             "this is no page of the list as it is sorted and filtered now: begin with the first page"
         )
