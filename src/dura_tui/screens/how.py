@@ -62,6 +62,7 @@ class HowToRequeue(How):
         self._ids: tuple[str, ...] = ()
         self._total = 0
         self._steps: tuple[StepCount, ...] | None = None
+        self._partial = False
 
     def compose(self) -> ComposeResult:
         """The ways."""
@@ -84,6 +85,7 @@ class HowToRequeue(How):
         """Offer the finished steps."""
         if self._steps is None:
             self._steps = snapshot.finished_steps
+            self._partial = "finished_steps" in snapshot.truncated
             self._offer()
 
     def _offer(self) -> None:
@@ -98,6 +100,8 @@ class HowToRequeue(How):
         ways.highlighted = min(chosen, ways.option_count - 1)
 
     def _had(self, step: StepCount) -> str:
+        if self._partial:
+            return f" (at least {fmt.number(step.tasks)} finished it)"
         if len(self._ids) < self._total:
             return f" ({fmt.number(step.tasks)} of the first {fmt.number(len(self._ids))} finished it)"
         without = self._total - step.tasks
