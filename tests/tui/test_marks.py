@@ -113,7 +113,7 @@ async def test_marked_rows_that_moved_on_are_left_out_and_told_and_the_number_is
         engine.wake_task(many[0])
         engine.cancel_task(many[1])
         engine.requeue_task(many[1])
-        await says(pilot, "* 3 marked, 2 of them no longer listed")
+        await says(pilot, "* 3 marked, 2 of them not listed here")
         await pilot.press("w")
         await says(pilot, "1 run. Type 1 to go on", "they have moved on", "1 pending, attempt 1")
         await confirm(pilot, "1")
@@ -154,6 +154,11 @@ async def test_all_that_match_are_all_pages_of_the_filter_and_no_more(
         await pilot.press("asterisk")
         await says(pilot, "* all tasks that match name:remind")
         assert stars(pilot) == table(pilot).row_count
+        await pilot.press("u", "space", "n")
+        await says(pilot, "3 to 4 of 4", "* 1 marked, 1 of them not listed here")
+        assert stars(pilot) == 0
+        await pilot.press("asterisk")
+        await says(pilot, "* all tasks that match name:remind")
         await pilot.press("c")
         await says(pilot, "all tasks that match name:remind", "4 tasks. Type 4 to go on")
         await confirm(pilot, "4")

@@ -91,7 +91,7 @@ class ActingScreen(Screen[None]):
         if table.marks.everything:
             selection = self.view.matching()
             return f"* {selection.title}" if selection else ""
-        missing = f", {table.marks.missing} of them no longer listed" if table.marks.missing else ""
+        missing = f", {table.marks.missing} of them not listed here" if table.marks.missing else ""
         return f"* {fmt.number(len(table.marks))} marked{missing}"
 
     def selection(self) -> Selection | None:

@@ -159,8 +159,9 @@ class TasksView(FilteredView[TaskRow]):
         self.ask()
 
     def _show(self, query: TaskQuery) -> None:
-        self.query_now = query
-        super().ask()
+        with self.table.marks.kept(query.where == self.query_now.where):
+            self.query_now = query
+            super().ask()
 
     def turn_page(self, step: int) -> None:
         """The next page, or the one before."""

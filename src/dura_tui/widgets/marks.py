@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from rich.segment import Segment
@@ -78,6 +79,18 @@ class Marks(Generic[Record]):
         everything = not self.everything
         self.clear()
         self.everything = everything
+
+    @contextmanager
+    def kept(self, keep: bool) -> Iterator[None]:
+        """Keep the marks when the table forgets its rows inside the block: it is the same list, another part of it.
+
+        Args:
+            keep: Whether to.
+        """
+        marked, everything = dict(self._marked), self.everything
+        yield
+        if keep:
+            self._marked, self.everything = marked, everything
 
     def clear(self) -> None:
         """Take all marks away."""
