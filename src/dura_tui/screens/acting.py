@@ -117,7 +117,8 @@ class ActingScreen(Screen[None]):
             if operator.objection(action, target) is None and self._offers(action, target)
         ]
         marking = self.view.marking() is not None and not operator.read_only
-        return [*map(_hint, fit), *[("space", "mark", "screen.mark")] * marking]
+        marks = [("space", "mark", "screen.mark"), ("*", "mark all", "screen.mark_all")] * marking
+        return [*map(_hint, fit), *marks]
 
     def _offers(self, action: Action, target: Target | None) -> bool:
         """Whether the key line shows an action that fits: what fits anywhere is shown where it is likely meant."""
