@@ -50,8 +50,9 @@ FILTERED: Final = {
     "events": Filtered((), "part of an event's name"),
     "workers": Filtered((), "part of a worker's id"),
     "queues": Filtered((), "part of a queue's name"),
+    "state": Filtered((), "part of a key"),
 }
-"""By view. The overview, the state and a task's detail have no filter of their own."""
+"""By view. The overview and a task's detail have no filter of their own."""
 
 ACTIONS: Final = ("emit", "extend", "requeue", "cancel", "wake", "set-state", "delete-state", "cleanup")
 

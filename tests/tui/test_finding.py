@@ -18,6 +18,7 @@ from dura_tui.cli import main
 from dura_tui.filter import FILTERED
 from dura_tui.keys import VIEW_KEYS
 from dura_tui.screens.filtered import FilteredView
+from dura_tui.screens.state import StateView
 from dura_tui.start import Start, command
 from tui.harness import (
     Screen,
@@ -116,6 +117,29 @@ async def test_every_list_of_runs_is_filtered_by_fields(path: Path, shop: Shop, 
         await gone(pilot, "filter def")
 
 
+async def test_keys_of_the_memory_are_filtered_in_the_store(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    for place in range(600):
+        engine.set_state(namespace="feeds", key=f"cursor {place:03}", value=place)
+    async with running(path, clock, size=(110, 30), start=Start("state", "r 59")) as pilot:
+        state = view(pilot)
+        assert isinstance(state, StateView)
+        await until(pilot, lambda: state.keys.row_count == 10)
+        await says(pilot, "keys with 'r 59'", "cursor 599")
+        everything = state.matching()
+        assert everything is not None
+        assert everything.title == "all keys of feeds with 'r 59'"
+        assert everything.reads(state.want(), None).state_like == "r 59"
+        await pilot.press("Y")
+        await until(pilot, lambda: monitor(pilot).clipboard)
+        assert monitor(pilot).clipboard == command(str(path), Start("state", "r 59"))
+        await type_filter(pilot, "nobody")
+        await says(pilot, "No key has that in its name.")
+        await pilot.press("escape")
+        await until(pilot, lambda: state.keys.row_count == 500)
+
+
 async def test_a_group_of_filtered_failures_stands_for_the_tasks_that_match(
     path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
 ) -> None:
@@ -209,8 +233,8 @@ async def test_tasks_are_sorted_by_any_column_and_turned_round(
         )
         await pilot.press("s", "2")
         await says(pilot, "sort name")
-        for sort in view(pilot).sorts:  # type: ignore[attr-defined]
-            view(pilot).set_sort(f"-{sort}")  # type: ignore[attr-defined]
+        for sort in view(pilot).sorts:
+            view(pilot).set_sort(f"-{sort}")
             await says(pilot, f"sort -{sort}")
             await until(pilot, lambda: len(names(pilot)) in (4, 8))
         await pilot.press("s", "0")
@@ -246,7 +270,7 @@ async def test_the_cursor_stays_with_its_row_when_a_list_is_sorted(
         table(pilot).move_to(table(pilot).keys[1])
         held = table(pilot).key
         for sort in ("name", "-name", "cause", "-due", "id", "event", "-event", "attempts", "queue", ""):
-            view(pilot).set_sort(sort)  # type: ignore[attr-defined]
+            view(pilot).set_sort(sort)
             await pilot.pause()
             assert table(pilot).key == held
 
@@ -256,7 +280,7 @@ async def test_every_list_can_be_sorted_by_each_of_its_columns(
 ) -> None:
     async with running(path, clock, size=(200, 50)) as pilot:
         for key in VIEW_KEYS:
-            if key.name not in FILTERED:
+            if key.name not in FILTERED or key.name == "state":
                 continue
             await pilot.press(key.key)
             await until(pilot, lambda: view(pilot).snapshot is not None)
@@ -285,7 +309,7 @@ async def test_a_list_that_is_not_whole_says_of_what_it_is_sorted(
     async with running(path, clock, size=(110, 30)) as pilot:
         await pilot.press("3")
         await until(pilot, lambda: len(names(pilot)) == 500)
-        view(pilot).set_sort("name")  # type: ignore[attr-defined]
+        view(pilot).set_sort("name")
         await says(pilot, "sort name of those that are due soonest: the first 500")
 
 
@@ -427,6 +451,7 @@ WRONG = (
         ["--view", "failures", "--sort", "colour"],
         "the failures cannot be sorted by 'colour': use one of failed",
     ),
+    (["--view", "state", "--sort", "age"], "the state has an order of its own only"),
     (["--view", "overview", "--filter", "x"], "the overview is neither filtered nor sorted"),
     (["--once", "--filter", "state:failed"], "are for the monitor in a terminal"),
     (["--watch", "abcd", "--sort", "age"], "are for the monitor in a terminal"),
@@ -464,7 +489,7 @@ async def test_an_old_store_is_filtered_and_sorted_too(tmp_path: Path, clock: Ma
         everything = len(names(pilot))
         await type_filter(pilot, "state:completed")
         await until(pilot, lambda: 0 < len(names(pilot)) < everything)
-        view(pilot).set_sort("-name")  # type: ignore[attr-defined]
+        view(pilot).set_sort("-name")
         await until(pilot, lambda: names(pilot) == sorted(names(pilot), reverse=True))
         for key in ("2", "3", "7", "8"):
             await pilot.press(key)

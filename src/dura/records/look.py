@@ -115,6 +115,8 @@ class Want:
     namespace: str | None = None
     """Whose keys to list."""
     state_keys: int = 500
+    state_like: str | None = None
+    """Only keys with this in them, in any case of ASCII letters."""
     state_key: str | None = None
     """Only this key of the namespace, its value in full."""
     audit: int = 0

@@ -48,8 +48,6 @@ class FilteredView(ListView[Record]):
         super().__init__(table, id=id)
         self.where: tuple[Condition, ...] = ()
         """The filter in force."""
-        self.sort_now = ""
-        """The name of the column that the list is sorted by, with a `-` where it is turned round; empty for its own order."""
         self.caption = Line(id="caption")
         self._empty = table.empty
         self._box = FilterBox(self._complete, placeholder=self.filtered.placeholder)

@@ -34,7 +34,7 @@ def present(view: View, name: str) -> Start:
         view: The view.
         name: Its name; of a task's detail, `detail`.
     """
-    if isinstance(view, FilteredView):
+    if name in FILTERED:
         return Start(name, view.filter_now, view.sort_now)
     target = view.target() if name == "detail" else None
     return Start("tasks", f"id:{target.task_id}") if target and target.task_id else Start(name)
@@ -49,14 +49,13 @@ def check(views: Mapping[str, View], start: Start) -> None:
     """
     if start.view not in VIEWS:
         raise WrongStart(f"there is no view {start.view!r}: use one of {', '.join(VIEWS)}")
-    view = views[start.view]
-    if not isinstance(view, FilteredView):
-        if start.filter or start.sort:
-            raise WrongStart(
-                f"the {start.view} is neither filtered nor sorted: only {', '.join(FILTERED)} are"
-            )
-        return
-    parse(start.filter, view.filtered.fields)
+    view, filtered = views[start.view], FILTERED.get(start.view)
+    if filtered is not None:
+        parse(start.filter, filtered.fields)
+    elif start.filter or start.sort:
+        raise WrongStart(f"the {start.view} is neither filtered nor sorted: only {', '.join(FILTERED)} are")
+    if start.sort and not view.sorts:
+        raise WrongStart(f"the {start.view} has an order of its own only: leave out {start.sort!r}")
     if start.sort and start.sort.removeprefix("-") not in view.sorts:
         raise WrongStart(
             f"the {start.view} cannot be sorted by {start.sort!r}: use one of {', '.join(view.sorts)}, "
@@ -94,9 +93,8 @@ class FindingScreen(Screen[None]):
             self.app.notify(fmt.printable(str(error)), severity="warning", markup=False, timeout=8)
             return
         view = self._views[start.view]
-        if isinstance(view, FilteredView):
-            view.set_filter(start.filter)
-            view.set_sort(start.sort)
+        view.set_filter(start.filter)
+        view.set_sort(start.sort)
         self.action_view(start.view)
 
     # --- the keys ----------------------------------------------------------------------------------------------------

@@ -8,17 +8,22 @@ from typing import ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Input
 
-from dura.records import StateRow, Want
+from dura.errors import InvalidFilter
+from dura.filters import parse, texts, to_line
+from dura.records import Condition, StateRow, Want
 from dura_tui import format as fmt
 from dura_tui.branches import Branch, branches
 from dura_tui.changes import Change, Watched
+from dura_tui.completion import complete
+from dura_tui.filter import FILTERED
 from dura_tui.guards import RESERVED
 from dura_tui.orders import Selection, Target
 from dura_tui.screens.marked import listed
 from dura_tui.screens.view import Hint, View
 from dura_tui.widgets.cells import cell
+from dura_tui.widgets.filter_line import FilterBox, FilterLine
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 from dura_tui.widgets.text_view import TextView, json_view
 
@@ -36,6 +41,7 @@ class StateView(View):
     ABOUT: ClassVar[tuple[str, ...]] = (
         "The key-value memory. Namespaces that begin with dura. are the engine's own and come last.",
         "enter  from a namespace to its keys, from a key to its value; folds a branch of namespaces, and unfolds it",
+        "{filter}  shows the keys with a part of a name; in dura.audit it does nothing: the view Audit is for that",
         "Δ marks a value that has changed within the last 30 seconds while it was shown; the status line says what it was.",
     )
     NOUN: ClassVar[str] = "key"
@@ -48,6 +54,10 @@ class StateView(View):
         self._folded: set[str] = set()
         self._watched = Watched()
         self._drawn_at: datetime | None = None
+        self._part: str | None = None
+        self._box = FilterBox(
+            lambda line, cursor: complete(line, cursor, (), {}), placeholder=FILTERED["state"].placeholder
+        )
         self.namespaces = LiveTable[Branch](
             (Column("NAMESPACE"), Column("KEYS", 5, right=True)),
             empty="Nothing remembered.",
@@ -66,17 +76,18 @@ class StateView(View):
         self._value = TextView(id="preview")
 
     def compose(self) -> ComposeResult:
-        """Two tables and the value."""
+        """Two tables and the value, and the filter line."""
         with Horizontal():
             yield self.namespaces
             yield self.keys
             yield self._value
+        yield self._box
 
     def want(self) -> Want:
         """Namespaces, and the keys of the chosen one."""
         if self._namespace == _AUDIT:
             return Want(namespaces=True, audit=_AUDIT_ROWS)
-        return Want(namespaces=True, namespace=self._namespace)
+        return Want(namespaces=True, namespace=self._namespace, state_like=self._part)
 
     def enter(self) -> None:
         """The keys go to the namespaces."""
@@ -124,8 +135,9 @@ class StateView(View):
         return key_target(record)
 
     def matching(self) -> Selection | None:
-        """All keys of the namespace."""
-        title = fmt.printable(f"all keys of {self._namespace}")
+        """All keys of the namespace that match."""
+        with_part = f" with {self._part!r}" if self._part else ""
+        title = fmt.printable(f"all keys of {self._namespace}{with_part}")
         return listed(title, "key", "state", key_target, most=_MOST_KEYS) if self._namespace else None
 
     def hints(self) -> list[Hint]:
@@ -134,11 +146,19 @@ class StateView(View):
             branch = self.namespaces.record
             if branch is not None and branch.row is None:
                 return [("enter", "unfold" if branch.folded else "fold", "screen.open")]
-            return [("enter", "keys", "screen.open")]
-        return [("enter", "value", "screen.open"), ("tab", "namespaces", "screen.focus_next")]
+            return [("enter", "keys", "screen.open"), ("/", "filter", "screen.filter")]
+        return [
+            ("enter", "value", "screen.open"),
+            ("tab", "namespaces", "screen.focus_next"),
+            ("/", "filter", "screen.filter"),
+        ]
 
     def describe(self) -> str:
-        """The key under the cursor in full."""
+        """The filter, and the key under the cursor in full."""
+        part = fmt.printable(f"keys with {self._part!r}   ") if self._part else ""
+        return part + self._under_cursor()
+
+    def _under_cursor(self) -> str:
         row = self.keys.record
         if self.namespaces.has_focus or row is None:
             chosen = self.namespaces.record
@@ -165,8 +185,50 @@ class StateView(View):
             title = fmt.printable(f"{row.namespace} / {row.key}")
             self.post_message(View.ReadValue(title, json_view(row.value), row.value))
 
+    @property
+    def filter_now(self) -> str:
+        """The part of a key that is looked for, as a line."""
+        return to_line([Condition(field="text", values=(self._part,))], ()) if self._part else ""
+
+    def set_filter(self, line: str) -> None:
+        """Show keys with a part of a name.
+
+        Raises:
+            InvalidFilter: The line cannot be read.
+        """
+        part = next(iter(texts(parse(line, ()))), None)
+        if part != self._part:
+            self._part = part
+            self.snapshot = None
+            self.keys.empty = "No key has that in its name." if part else "No keys."
+            self.keys.reset()
+            self.post_message(View.WantChanged())
+
+    def edit_filter(self) -> bool:
+        """Open the filter line."""
+        self._box.edit(self.filter_now)
+        return True
+
+    @on(FilterLine.Left)
+    def _leave_filter(self) -> None:
+        (self.keys if self._part else self.namespaces).focus()
+        self.draw_again()
+
+    @on(Input.Submitted)
+    def _apply_filter(self, event: Input.Submitted) -> None:
+        event.stop()
+        try:
+            self.set_filter(event.value)
+        except InvalidFilter as error:
+            self._box.refuse(fmt.printable(str(error)), error.start, error.end)
+        else:
+            self._box.close()
+
     def back(self) -> bool:
-        """From the keys to the namespaces; whether that was possible."""
+        """Out of the filter, from the keys to the namespaces; whether that was possible."""
+        if self._part:
+            self.set_filter("")
+            return True
         if self.namespaces.has_focus:
             return False
         self.namespaces.focus()

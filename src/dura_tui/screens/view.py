@@ -14,7 +14,7 @@ from textual.widgets import DataTable
 from dura.records import Lease, Sleeper, Snapshot, TaskQuery, TaskRow, Want
 from dura_tui.orders import Selection, Target
 from dura_tui.widgets.cells import Cell
-from dura_tui.widgets.live_table import LiveTable
+from dura_tui.widgets.live_table import Column, LiveTable
 
 Record = TypeVar("Record")
 
@@ -66,6 +66,9 @@ class View(Vertical):
 
     class Redraw(Message):
         """The view has something else to show, without anything read."""
+
+    sort_now: str = ""
+    """The name of the column that the list is sorted by, with a `-` where it is turned round; empty for its own order."""
 
     snapshot: Snapshot | None = None
     """What the view shows."""
@@ -123,6 +126,33 @@ class View(Vertical):
     def edit_filter(self) -> bool:
         """Open the view's filter; whether it has one."""
         return False
+
+    @property
+    def filter_now(self) -> str:
+        """The filter in force as a line; empty for none."""
+        return ""
+
+    @property
+    def sorts(self) -> dict[str, Column]:
+        """The columns that the list can be sorted by, by name."""
+        return {}
+
+    def set_filter(self, line: str) -> None:
+        """Show what matches, in a view that is filtered.
+
+        Raises:
+            InvalidFilter: The line means nothing here.
+        """
+
+    def set_sort(self, sort: str) -> None:
+        """Sort by a column, in a view that is sorted.
+
+        Args:
+            sort: Its name, with a `-` before it for the other way round; empty for the list's own order.
+
+        Raises:
+            ValueError: There is no such column.
+        """
 
     @property
     def completing(self) -> bool:

@@ -72,13 +72,16 @@ def namespaces(look: Look) -> tuple[NamespaceRow, ...]:
     return tuple(found)
 
 
-def keys(look: Look, namespace: str, limit: int) -> tuple[StateRow, ...]:
-    """A namespace's keys and values, by key."""
+def keys(look: Look, namespace: str, limit: int, part: str | None = None) -> tuple[StateRow, ...]:
+    """A namespace's keys and values, by key; only keys that hold the part, in any case of ASCII letters."""
+    pattern = None if part is None else like(part)
     return _state(
         look.rows(
-            "SELECT namespace, key, substr(value, 1, ?) AS value, updated_at FROM state WHERE namespace = ? "
-            "ORDER BY key LIMIT ?",
-            (VALUE_LIMIT + 1, namespace, limit),
+            r"""
+            SELECT namespace, key, substr(value, 1, ?) AS value, updated_at FROM state
+            WHERE namespace = ? AND (? IS NULL OR key LIKE ? ESCAPE '\') ORDER BY key LIMIT ?
+            """,
+            (VALUE_LIMIT + 1, namespace, pattern, pattern, limit),
         )
     )
 

@@ -76,7 +76,7 @@ def snapshot(look: Look, path: str, source: Source, want: Want, progress: Progre
         if want.namespace is None:
             state: tuple[StateRow, ...] = ()
         elif want.state_key is None:
-            state = keys(look, want.namespace, want.state_keys)
+            state = keys(look, want.namespace, want.state_keys, want.state_like)
         else:
             state = one_key(look, want.namespace, want.state_key)
     with look.part("entry"):
