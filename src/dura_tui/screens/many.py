@@ -121,9 +121,10 @@ class ManyDialog(Dialog[BulkOrder]):
                 self._events.add(target.event_name)
         self._moved.update(now_is for _, now_is in part.moved)
         self._following = part.following
-        self._more = part.capped or (len(self._targets) >= MOST and part.following is not None)
+        full = len(self._targets) >= MOST and part.following is not None
+        self._more = self._more or part.capped or full or len(self._targets) > MOST
         del self._targets[MOST:]
-        self._found = part.following is None or self._more
+        self._found = full or part.following is None
         if self._found and self._how is not None:
             self._how.take(self._targets)
 
