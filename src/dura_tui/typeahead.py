@@ -13,6 +13,7 @@ from typing import Final
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.message import Message
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
@@ -24,7 +25,7 @@ _ROUNDS: Final = 4
 
 
 class Typeahead(App[None]):
-    """An app that takes one key at a time."""
+    """An app that takes one key at a time, from when it says that it can."""
 
     class KeyDone(Message):
         """Follows a key through the same widgets, up to the app; and again, what these widgets have sent since."""
@@ -36,8 +37,9 @@ class Typeahead(App[None]):
 
     _typed: deque[Key | Paste]
     _number = 0
-    _busy = False
+    _busy = True
     _patience: Timer | None = None
+    _screen_before: Screen[object] | None = None
 
     def __init__(self) -> None:
         """Begin with nothing typed."""
@@ -52,8 +54,18 @@ class Typeahead(App[None]):
         self._typed.append(event)
         if not self._busy:
             await self._take_next()
-        elif self._patience is None:
+        elif self._patience is None and self._number:
             self._patience = self.set_timer(_PATIENCE_SECONDS, self._take_next)
+
+    @property
+    def typing(self) -> bool:
+        """Whether a key waits, or has not done its work yet."""
+        return self._busy or bool(self._typed)
+
+    async def take_keys(self) -> None:
+        """Everything is there that keys can be for: begin with what was typed meanwhile."""
+        self._number += 1
+        await self._take_next()
 
     async def _take_next(self) -> None:
         if self._patience is not None:
@@ -67,16 +79,19 @@ class Typeahead(App[None]):
             if not (text and isinstance(target, Input | TextArea)):
                 self._busy = True
                 self._number += 1
+                self._screen_before = self.screen
                 target.post_message(self.KeyDone(self._number))
         if self._typed:
             self._patience = self.set_timer(_PATIENCE_SECONDS, self._take_next)
 
-    def on_typeahead_key_done(self, message: KeyDone) -> None:
-        """What the key asked for has been begun; when it is drawn, the focus is where the next key belongs."""
+    async def on_typeahead_key_done(self, message: KeyDone) -> None:
+        """What the key asked for has been begun; a new screen has its focus when it is drawn."""
         if message.number != self._number:
             return
         if message.rounds > 1:
             (self.focused or self.screen).post_message(self.KeyDone(message.number, message.rounds - 1))
+        elif self.screen is self._screen_before:
+            await self._take_next()
         else:
             self.screen.call_after_refresh(self._after_drawing, message.number)
 

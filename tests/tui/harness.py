@@ -111,9 +111,22 @@ async def running(
     """The app on a file, as soon as it shows it."""
     app = DuraApp(str(path), clock=clock, refresh=0.2, **options)
     async with app.run_test(size=size, notifications=True) as pilot:
-        await until(pilot, lambda: app.snapshot is not None or app.trouble is not None)
+        await until(pilot, lambda: not app.typing and (app.snapshot or app.trouble) is not None)
         await pilot.pause()
+        _press_to_the_end(pilot)
         yield pilot
+
+
+def _press_to_the_end(pilot: Screen) -> None:
+    """Have `press` return when each key has done its work."""
+    press = pilot.press
+
+    async def pressed(*keys: str) -> None:
+        for key in keys:
+            await press(key)
+            await until(pilot, lambda: not pilot.app.is_running or not monitor(pilot).typing)
+
+    pilot.press = pressed  # type: ignore[method-assign]
 
 
 async def until(pilot: Screen, condition: Callable[[], object], *, within: float = 15.0) -> None:

@@ -51,7 +51,7 @@ class MainScreen(ActingScreen, FindingScreen):
         self._trouble = Static(id="trouble")
         self._detail = DetailView(id="detail")
         self._views: dict[str, View] = {**make_views(), "detail": self._detail}
-        self._switcher = ContentSwitcher(*self._views.values(), initial=VIEWS[0])
+        self._switcher = ContentSwitcher(self._views[VIEWS[0]], initial=VIEWS[0])
 
     def compose(self) -> ComposeResult:
         """Lines around the views."""
@@ -67,12 +67,22 @@ class MainScreen(ActingScreen, FindingScreen):
         """The view that is shown."""
         return self._views[self.shown]
 
-    def on_mount(self) -> None:
-        """Give the keys to the first view, and let the reading begin."""
+    async def on_mount(self) -> None:
+        """Show the first view, let the reading begin, and bring the others, whose making takes longer, after that."""
         self.view.enter()
-        if self.dura.start != Start():
+        if self.dura.start == Start():
+            self.call_after_refresh(self._bring_others)
+        else:
+            await self._bring_others()
             self.go(self.dura.start)
         self.dura.begin()
+
+    async def _bring_others(self) -> None:
+        others = [view for view in self._views.values() if not view.is_attached]
+        for view in others:
+            view.display = False
+        await self._switcher.mount(*others)
+        await self.dura.take_keys()
 
     # --- drawing -----------------------------------------------------------------------------------------------------
 
@@ -181,6 +191,8 @@ class MainScreen(ActingScreen, FindingScreen):
         self.action_view(VIEWS[(VIEWS.index(self._origin) + step) % len(VIEWS)])
 
     def _switch(self, name: str) -> None:
+        if not self._views[name].is_attached:
+            return  # Clicked in the moment before it is there.
         self.shown = name
         self._switcher.current = name
         self.view.enter()
