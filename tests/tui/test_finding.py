@@ -233,10 +233,9 @@ async def test_tasks_are_sorted_by_any_column_and_turned_round(
         )
         await pilot.press("s", "2")
         await says(pilot, "sort name")
-        for sort in view(pilot).sorts:
-            view(pilot).set_sort(f"-{sort}")
-            await says(pilot, f"sort -{sort}")
-            await until(pilot, lambda: len(names(pilot)) in (4, 8))
+        view(pilot).set_sort("-due")
+        await says(pilot, "sort -due")
+        await until(pilot, lambda: len(names(pilot)) == 4)
         await pilot.press("s", "0")
         await says(pilot, "newest first")
         await gone(pilot, "sort -")
@@ -278,7 +277,7 @@ async def test_the_cursor_stays_with_its_row_when_a_list_is_sorted(
 async def test_every_list_can_be_sorted_by_each_of_its_columns(
     path: Path, shop: Shop, clock: ManualClock
 ) -> None:
-    async with running(path, clock, size=(200, 50)) as pilot:
+    async with running(path, clock, size=(110, 30)) as pilot:
         for key in VIEW_KEYS:
             if key.name not in FILTERED or key.name == "state":
                 continue
@@ -290,7 +289,7 @@ async def test_every_list_can_be_sorted_by_each_of_its_columns(
             for sort in shown.sorts:
                 for turned in (sort, f"-{sort}"):
                     shown.set_sort(turned)
-                    await pilot.pause()
+                    shown.draw(clock())
                     assert shown.sort_now == turned
             shown.set_sort("")
             with pytest.raises(ValueError, match="cannot be sorted by 'colour'"):
