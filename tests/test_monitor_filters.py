@@ -158,6 +158,18 @@ def keys(snapshot: Snapshot) -> list[str]:
     return sorted(group.key for group in groups.groups)
 
 
+def test_the_longest_filter_that_can_be_typed_is_answered(shop: DurableEngine, monitor: Monitor) -> None:
+    values = ",".join("ab"[place % 2] for place in range(100))
+    line = " ".join(f"{field}:{values}" for field in ("name", "error", "step", "id", "event") * 3)
+    assert found(monitor, line) == []
+    everything = look(monitor, line, leases=9, sleepers=9, approvals=9, failure_groups="error")
+    assert (everything.leases, everything.sleepers, everything.approvals) == ((), (), ())
+    many = Condition(field="name", values=("x",) * 201)
+    for where in ((many,), (Condition(field="name", values=("x",)),) * 201):
+        with pytest.raises(InvalidValue, match="at most 200"):
+            monitor.snapshot(Want(where=where, leases=1))
+
+
 @pytest.mark.parametrize(
     ("condition", "words"),
     [

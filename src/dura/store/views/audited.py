@@ -18,12 +18,17 @@ from dura.store.audit import NAMESPACE
 from dura.store.views.conditions import glob
 from dura.store.views.look import Look, OutOfTimeError, json_of, moment_of, shown
 
+_FIELDS: Final = ("actor", "action", "target", "text")
 _LARGEST_PAGE: Final = 1_000
 _AFTER_ALL_KEYS: Final = chr(0x10FFFF)
 
 
 def audit_page(look: Look, query: AuditQuery) -> AuditPage:
-    """A page of entries."""
+    """A page of entries.
+
+    Raises:
+        InvalidValue: The query asks for a field that entries do not have.
+    """
     limit = min(max(query.limit, 1), _LARGEST_PAGE)
     entries: list[AuditRow] = []
     last = query.after
@@ -79,8 +84,6 @@ def _holds(entry: AuditRow, condition: Condition) -> bool:
         "target": (entry.target, entry.run_id),
         "text": (" ".join(part for part in (entry.reason, entry.before, entry.after) if part),),
     }
-    if condition.field not in texts:
-        raise InvalidValue(f"the audit has no field {condition.field!r} to filter by")
     return any(_alike(text or "", value) for text in texts[condition.field] for value in condition.values)
 
 
@@ -93,12 +96,10 @@ def _alike(text: str, value: str) -> bool:
 def _conditions(query: AuditQuery) -> tuple[Condition, ...]:
     asked = [
         Condition(field=field, values=(value,))
-        for field, value in (
-            ("actor", query.actor),
-            ("action", query.action),
-            ("target", query.target),
-            ("text", query.text),
-        )
-        if value is not None
+        for field in _FIELDS
+        if (value := getattr(query, field)) is not None
     ]
+    for condition in query.where:
+        if condition.field not in _FIELDS:
+            raise InvalidValue(f"the audit has no field {condition.field!r} to filter by")
     return (*asked, *query.where)

@@ -21,6 +21,9 @@ from dura.store.views.look import Look, like
 _LONGEST_TEXT: Final = 1_000
 """Characters that a value may have."""
 
+_MOST: Final = 200
+"""Conditions that are asked together, and values of one of them: SQLite bounds how deep an expression may be."""
+
 _RELATIONS: Final = {":": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 _TURNED: Final = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
@@ -90,6 +93,8 @@ def matches(look: Look, conditions: Sequence[Condition], attempt: str | None = N
     Raises:
         InvalidValue: A condition cannot be asked.
     """
+    if max([len(conditions), *(len(condition.values) for condition in conditions)]) > _MOST:
+        raise InvalidValue(f"a filter has at most {_MOST} conditions, each of at most {_MOST} values")
     asking = _Asking(look, attempt)
     terms = [asking.term(condition) for condition in conditions]
     sql = f"CASE WHEN {' AND '.join(terms)} THEN 1 ELSE 0 END" if terms else "1"
