@@ -11,6 +11,9 @@ from textual.widgets import TextArea
 from conftest import ManualClock, dump, rows
 from dura import DurableEngine
 from dura_tui.actions import ACTIONS
+from dura_tui.bulk import BulkOrder, Tally, carry_out_all
+from dura_tui.operators import Operator
+from dura_tui.orders import order_for
 from tui.harness import Screen, fill, go_to, gone, monitor, running, says, table, text, until
 from tui.test_actions import audit, type_over
 
@@ -190,3 +193,26 @@ async def test_on_a_low_terminal_a_dialog_begins_with_what_it_is_about_and_keeps
         await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
         await says(pilot, about, "Cancel  ")
         assert "│" in next(line for line in text(pilot).splitlines() if "Cancel  " in line)
+
+
+def test_a_cleanup_is_stopped_between_two_transactions_and_says_what_is_left(
+    path: Path, engine: DurableEngine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_FIRST", "_LEAST", "_MOST"):
+        monkeypatch.setattr(f"dura.engine.pace.{name}", 2)
+    for _ in range(7):
+        engine.cancel_task(engine.spawn_task(name="job", params=None).task_id)
+    clock.advance(1)
+    order = order_for("cleanup", None, before=clock(), reason="disk")
+    bulk = BulkOrder("cleanup", (order,), 7)
+    told: list[Tally] = []
+    operator = Operator(str(path), clock=clock)
+    tally = carry_out_all(operator, bulk, progress=told.append, stopped=lambda: len(told) == 2)
+    assert [each.changed for each in told] == [2, 4, 4]
+    assert (tally.stopped, tally.ended) == (True, True)
+    assert tally.line == "clean up: removed 4, not tried 3"
+    refused = carry_out_all(Operator(str(path), read_only=True), bulk, progress=print, stopped=lambda: False)
+    assert refused.trouble.startswith("read-only: clean up is refused")
+    gone = carry_out_all(Operator(str(path) + "x"), bulk, progress=print, stopped=lambda: False)
+    assert gone.trouble.startswith("clean up failed: ")
+    assert [entry["after"] for entry in audit(path)] == ["removed 4"]
