@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from conftest import ManualClock, claim, started
 from dura import DurableEngine, RetryStrategy, WorkflowSuspended
@@ -17,6 +21,7 @@ from dura.errors import InvalidValue
 from dura.filters import FIELDS, TASK_FIELDS, parse
 from dura.monitor import Monitor
 from dura.records import Condition, FailureKey, Snapshot, TaskQuery, TaskRow, Want
+from dura.states import State
 
 FIXTURE = Path(__file__).parent / "fixtures" / "store-1.3.0.db"
 
@@ -200,6 +205,80 @@ def test_every_field_of_the_language_is_answered_by_the_store(shop: DurableEngin
             Want(tasks=TaskQuery(where=(condition,)), where=(condition,), leases=1, sleepers=1, approvals=1)
         )
         assert snapshot.truncated == ()
+
+
+VALUES = {
+    "name": ["old", "o*", "*a*", "odd[1]?", "OLD", "none", "*"],
+    "queue": ["mail", "m*l", "default", "x"],
+    "state": [state.value for state in State],
+    "key": ["ord", "ORD_1", "o*1", "%", "x"],
+}
+
+CONDITIONS = st.one_of(
+    st.sampled_from(sorted(VALUES)).flatmap(
+        lambda field: st.builds(
+            lambda values, negated: Condition(field=field, values=tuple(values), negated=negated),
+            st.lists(st.sampled_from(VALUES[field]), min_size=1, max_size=3),
+            st.booleans(),
+        )
+    ),
+    st.builds(
+        lambda field, relation, amount, negated: Condition(
+            field=field, relation=relation, amount=amount, negated=negated
+        ),
+        st.sampled_from(["age", "attempts"]),
+        st.sampled_from([">", ">=", "<", "<="]),
+        st.sampled_from([0.0, 1.0, 2.0, 600.0, 600.5]),
+        st.booleans(),
+    ),
+)
+
+
+def holds(condition: Condition, task: TaskRow, now: datetime) -> bool:
+    """What a condition means, said once more."""
+    compare = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+    if condition.field in ("age", "attempts"):
+        assert task.enqueued_at is not None
+        age = (now - task.enqueued_at).total_seconds()
+        found = compare[condition.relation](
+            age if condition.field == "age" else task.attempts, condition.amount
+        )
+        return bool(found) != condition.negated
+    text = {"name": task.name, "queue": task.queue, "state": task.state, "key": task.idempotency_key}[
+        condition.field
+    ]
+    return (
+        any(alike(text, value, part=condition.field == "key") for value in condition.values)
+        != condition.negated
+    )
+
+
+def alike(text: str | None, value: str, *, part: bool) -> bool:
+    if text is None:
+        return False
+    if part:
+        text, value = text.lower(), value.lower()
+    pattern = value.replace("[", "[[]").replace("?", "[?]")
+    return fnmatchcase(text, pattern) or (part and "*" not in value and value in text)
+
+
+@pytest.mark.parametrize("sort", ["newest", "name"])
+def test_conditions_let_through_what_they_say_however_they_are_combined(
+    shop: DurableEngine, monitor: Monitor, clock: ManualClock, sort: str
+) -> None:
+    everything = found(monitor, "")
+
+    @given(st.lists(CONDITIONS, max_size=4))
+    @settings(max_examples=60)
+    def check(where: list[Condition]) -> None:
+        page = monitor.snapshot(Want(tasks=TaskQuery(where=tuple(where), sort=sort))).tasks
+        assert page is not None
+        expected = {
+            task.task_id for task in everything if all(holds(condition, task, clock()) for condition in where)
+        }
+        assert {task.task_id for task in page.tasks} == expected
+
+    check()
 
 
 # --- sorts ------------------------------------------------------------------------------------------------------------
