@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.widgets import DataTable, Input
 
 from dura.errors import InvalidFilter
-from dura.filters import parse, texts, to_line
+from dura.filters import FIELDS, Kind, parse, texts, to_line
 from dura.records import Condition, Snapshot
 from dura_tui import format as fmt
 from dura_tui.completion import Completion, complete
@@ -192,6 +192,16 @@ class FilteredView(ListView[Record]):
             text.append(f"   {self.CUT}", "yellow")
 
     # --- the operator ------------------------------------------------------------------------------------------------
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What there is to say of the view, and what its filter takes."""
+        measured = (Kind.AGE, Kind.COUNT)
+        fields = " ".join(
+            f"{name}{'>' if FIELDS[name].kind in measured else ':'}" for name in self.filtered.fields
+        )
+        words = f"{'any other words: ' if fields else ''}{self.filtered.text}"
+        return (*self.ABOUT, *([f"{{filter}}  {fields}"] if fields else []), f"{{filter}}  {words}")
 
     def hints(self) -> list[Hint]:
         """Enter, the filter and the order."""

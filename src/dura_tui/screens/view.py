@@ -73,6 +73,11 @@ class View(Vertical):
     snapshot: Snapshot | None = None
     """What the view shows."""
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What its help page begins with."""
+        return self.ABOUT
+
     def want(self) -> Want:
         """What a snapshot must hold for this view."""
         return Want()
