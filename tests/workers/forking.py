@@ -10,12 +10,13 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 if __name__ in ("__main__", "__mp_main__"):
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dura import DurableEngine, run_workers
+from dura.store import connections
 from workers.storm import on_threads, spawn_some
 
 CHILDREN: Final = 15
@@ -48,18 +49,26 @@ def ended(pid: int) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
+def used(engine: DurableEngine, ready: threading.Barrier) -> None:
+    """Use the engine on this thread, and wait until all others have."""
+    engine.has_state("n")
+    ready.wait(30)
+
+
 def writers(path: str) -> None:
     """Fork one child after the other while threads write all the time; each child works on the engine, and so do all after."""
     engine = DurableEngine(path, synchronous="NORMAL")
-    stop = threading.Event()
+    stop, ready = threading.Event(), threading.Barrier(3)
     spawned: list[str] = []
 
     def write() -> None:
+        used(engine, ready)
         while not stop.is_set():
             spawned.append(engine.spawn_task(name="thread", params=None).task_id)
         engine.close()
 
     def fork_all() -> None:
+        used(engine, ready)
         try:
             for _ in range(CHILDREN):
                 ended(forked(partial(child_and_grandchild, engine)))
@@ -87,16 +96,71 @@ def child_and_grandchild(engine: DurableEngine) -> None:
     engine.close()
 
 
+def opening(path: str) -> None:
+    """Fork while a thread opens its first connection, which it began while the fork waited for another thread's."""
+    engine = DurableEngine(path, synchronous="NORMAL")
+    reads, reads_on, opens, opens_on, has_opened = (threading.Event() for _ in range(5))
+    connect = connections.connect
+
+    def slowly(*about: Any, **options: Any) -> Any:
+        opens.set()
+        opens_on.wait(20)
+        connection = connect(*about, **options)
+        has_opened.set()
+        return connection
+
+    def read() -> None:
+        def slow(_: object) -> bool:
+            reads.set()
+            return reads_on.wait(20)
+
+        engine.database.read(slow)
+        engine.close()
+
+    def open_meanwhile() -> None:
+        while not engine.database._door._line:
+            reads.wait(0.01)
+        connections.connect = slowly
+        opener.start()
+        opens.wait(20)
+        connections.connect = connect
+        reads_on.set()
+        # Long enough for a fork that does not wait.
+        has_opened.wait(0.3)
+        opens_on.set()
+
+    def look() -> None:
+        engine.has_state("n")
+        engine.close()
+
+    reader, opener, other = (threading.Thread(target=target) for target in (read, look, open_meanwhile))
+    reader.start()
+    reads.wait(20)
+    other.start()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if has_opened.is_set() else 7)
+    for thread in (reader, opener, other):
+        thread.join(30)
+    engine.close()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 0, "a thread was inside SQLite, whose locks the child would find held for ever"
+
+
 def at_once(path: str) -> None:
     """Fork from several threads at once, while another holds an update open."""
     engine = DurableEngine(path, synchronous="NORMAL")
 
+    ready = threading.Barrier(4)
+
     def fork_some() -> None:
+        used(engine, ready)
         for _ in range(5):
             ended(forked(partial(spawn_some, engine, "child", TASKS)))
         engine.close()
 
     def update() -> None:
+        used(engine, ready)
         for _ in range(30):
             engine.update_state(namespace="n", key="k", fn=lambda value: (value or 0) + 1)
         engine.close()
@@ -116,6 +180,10 @@ def pool(path: str) -> None:
     options = {"handlers": {"job": lambda engine, task: os.getpid()}, "worker_count": 3, "stop_event": stop}
     pool = threading.Thread(target=run_workers, args=(engine,), kwargs={**options, "handle_signals": False})
     pool.start()
+    links = engine.database._connections.all
+    while sum(link.connection is not None for link in links()) < 4:
+        # Each of the pool's threads has a connection: its workers, and its watcher.
+        stop.wait(0.01)
     for _ in range(CHILDREN):
         ended(forked(partial(spawn_some, engine, "job", TASKS)))
     tasks = [engine.spawn_task(name="job", params=None) for _ in range(CHILDREN)]
@@ -204,15 +272,17 @@ def fds() -> list[str]:
 def methods(path: str) -> None:
     """Processes that multiprocessing starts in each of its ways, while this one has the engine open and threads that use it."""
     engine = DurableEngine(path, synchronous="NORMAL")
-    stop = threading.Event()
+    stop, ready = threading.Event(), threading.Barrier(2)
 
     def look() -> None:
+        used(engine, ready)
         while not stop.wait(0.001):
             engine.ready_run_count()
         engine.close()
 
     thread = threading.Thread(target=look)
     thread.start()
+    used(engine, ready)
     for method in ("fork", "spawn", "forkserver"):
         context = multiprocessing.get_context(method)
         target = spawn_some if method == "fork" else _open_and_spawn
@@ -254,7 +324,7 @@ def end(path: str) -> None:
     sys.stdin.readline()
 
 
-PROGRAMS: Final = (writers, at_once, pool, descriptors, methods, end)
+PROGRAMS: Final = (writers, opening, at_once, pool, descriptors, methods, end)
 
 if __name__ == "__main__":
     {program.__name__: program for program in PROGRAMS}[sys.argv[1]](sys.argv[2])

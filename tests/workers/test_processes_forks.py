@@ -36,6 +36,11 @@ def test_parent_and_forked_children_go_on_with_the_engine_and_lose_nothing(
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
 
 
+@pytest.mark.xfail(strict=False, reason="a fork overlooks threads that open their first connection meanwhile")
+def test_a_fork_waits_for_a_thread_that_opens_its_first_connection(path: Path) -> None:
+    run("opening", path)
+
+
 def test_descriptors_do_not_grow_over_opens_threads_forks_and_pools(path: Path, tmp_path: Path) -> None:
     sys.stdout.write(run("descriptors", path))
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
