@@ -192,7 +192,9 @@ def _cells(task: TaskRow, now: datetime) -> tuple[Cell, ...]:
 def next_cell(task: TaskRow, now: datetime) -> Cell:
     """When the task moves next by itself, or when it ended."""
     if task.state == State.RUNNING:
-        return (("lease ", "bright_black"), *cells.lease_countdown(task.due_at, now))
+        # Once it has run out there is no room for the word, and `overdue 4s` is what matters.
+        late = task.due_at is not None and task.due_at <= now
+        return (("" if late else "lease ", "bright_black"), *cells.lease_countdown(task.due_at, now))
     if task.state == State.SLEEPING:
         glyph = cells.CAUSE_GLYPHS.get(task.sleep_cause or "", "◐")
         return ((f"{glyph} ", "magenta"), *cells.due_countdown(task.due_at, now))
