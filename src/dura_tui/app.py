@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -38,7 +39,6 @@ from dura_tui.painting import Picture, Written
 from dura_tui.saved import SavedFiltersLost
 from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.main import MainScreen
-from dura_tui.screens.progress import ProgressDialog
 from dura_tui.start import Start
 from dura_tui.theme import OURS, Colourless, after, palette_of
 from dura_tui.typeahead import Typeahead
@@ -129,6 +129,13 @@ class DuraApp(Typeahead):
         self._feed.start()
         self.set_interval(_SLOW_TICK_SECONDS if self.settings.slow else _TICK_SECONDS, self.tick)
         self.app_resume_signal.subscribe(self.main, self._resumed)
+
+    async def ready(self) -> None:
+        """Every view is there: the keys can be taken, and garbage be looked for."""
+        # What is there by now stays: looking through it again and again would find nothing.
+        gc.freeze()
+        gc.enable()
+        await self.take_keys()
 
     def _resumed(self, _: App[object]) -> None:
         # The terminal was the shell's meanwhile: nothing of what was drawn is there any more.
@@ -243,6 +250,8 @@ class DuraApp(Typeahead):
         """Show how far it is, and at the end what has changed."""
         if not self.is_running:
             return
+        from dura_tui.screens.progress import ProgressDialog
+
         tally = message.tally
         for dialog in self._dialogs():
             if isinstance(dialog, ProgressDialog):

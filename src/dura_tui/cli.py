@@ -8,6 +8,7 @@ in `watch`.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -313,6 +314,8 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
         print("dura-tui: the monitor draws on standard error: start it without redirecting that")
         return 2
     settings = _settings(options)
+    # A third of the start would go by with looking for garbage among what has just been made; the app goes on with it.
+    gc.disable()
     from dura_tui.app import DuraApp
     from dura_tui.terminal import HangUp
 

@@ -15,7 +15,6 @@ from textual.events import Event, Key, Paste
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Input, TextArea
 
 _PATIENCE_SECONDS: Final = 0.5
 """After so long the next key is taken, whatever became of the one before it: its widget may be gone."""
@@ -75,8 +74,7 @@ class Typeahead(App[None]):
         while self._typed and not self._busy:
             event, target = self._typed.popleft(), self.focused or self.screen
             await super().on_event(event)
-            text = isinstance(event, Paste) or event.is_printable
-            if not (text and isinstance(target, Input | TextArea)):
+            if not (isinstance(event, Paste) or target.check_consume_key(event.key, event.character)):
                 self._busy = True
                 self._number += 1
                 self._screen_before = self.screen

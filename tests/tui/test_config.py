@@ -159,7 +159,7 @@ async def test_changed_keys_act_and_are_shown_everywhere(
 ) -> None:
     fill(engine)
     settings = parse("[keys]\ntasks = 'f4'\npause = 'f3'\ndown = 'J'\nhelp = 'f1'", "c")
-    async with running(path, clock, settings=settings) as pilot:
+    async with running(path, clock, size=(130, 24), settings=settings) as pilot:
         await pilot.press("4")
         await pilot.pause()
         assert view(pilot).id == "overview"

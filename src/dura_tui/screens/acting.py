@@ -13,11 +13,7 @@ from dura_tui import guards
 from dura_tui.actions import ACTIONS, Action
 from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, Outcome, Selection, Target
-from dura_tui.screens.ask import dialog_for
-from dura_tui.screens.cleanup import CleanupDialog
-from dura_tui.screens.many import ManyDialog
 from dura_tui.screens.marked import marked
-from dura_tui.screens.progress import ProgressDialog
 from dura_tui.screens.view import Hint, View
 
 if TYPE_CHECKING:
@@ -129,6 +125,11 @@ class ActingScreen(Screen[None]):
 
     def action_act(self, name: str) -> None:
         """Begin an action on what is marked, else on what is under the cursor, as it is shown now."""
+        # Loaded when it is needed first: at the start the first screen would wait for it.
+        from dura_tui.screens.ask import dialog_for
+        from dura_tui.screens.cleanup import CleanupDialog
+        from dura_tui.screens.many import ManyDialog
+
         action, target = ACTIONS[name], self.view.target() or Target()
         selection = None if name == "cleanup" else self.selection()
         operator = self.dura.operator
@@ -153,6 +154,8 @@ class ActingScreen(Screen[None]):
 
     def _asked_for_many(self, bulk: BulkOrder | None) -> None:
         self.dura.want_changed()
+        from dura_tui.screens.progress import ProgressDialog
+
         if bulk is not None:
             self.unmark()
             self.app.push_screen(ProgressDialog(bulk))

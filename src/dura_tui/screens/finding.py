@@ -17,9 +17,6 @@ from dura_tui.keys import VIEWS
 from dura_tui.messages import CopyAsked
 from dura_tui.saved import SavedFilter
 from dura_tui.screens.filtered import FilteredView
-from dura_tui.screens.jump import JumpDialog
-from dura_tui.screens.saved import SavedDialog
-from dura_tui.screens.sort import SortDialog
 from dura_tui.screens.view import View
 from dura_tui.start import Start, WrongStart, command
 
@@ -107,6 +104,8 @@ class FindingScreen(Screen[None]):
 
     def action_sort(self) -> None:
         """Choose the column by which the list is sorted."""
+        from dura_tui.screens.sort import SortDialog
+
         view = self.view
         if isinstance(view, FilteredView) and view.sorts:
 
@@ -125,6 +124,7 @@ class FindingScreen(Screen[None]):
 
     def action_jump(self) -> None:
         """Go to a task by a part of its id."""
+        from dura_tui.screens.jump import JumpDialog
 
         def found(task_id: str | None) -> None:
             self.dura.want_changed()
@@ -135,6 +135,8 @@ class FindingScreen(Screen[None]):
 
     def action_saved(self) -> None:
         """Choose a saved filter, or keep the present one."""
+        from dura_tui.screens.saved import SavedDialog
+
         now = present(self.view, self.shown)
 
         def chosen(kept: SavedFilter | None) -> None:

@@ -6,7 +6,7 @@ import os
 import textwrap
 from dataclasses import replace
 from datetime import datetime
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
 from textual import on
@@ -18,16 +18,19 @@ from dura.records import Snapshot, Want
 from dura_tui.keys import KEYS, VIEWS
 from dura_tui.messages import CopyAsked
 from dura_tui.screens.acting import ActingScreen
-from dura_tui.screens.all_views import make_views, tabs
 from dura_tui.screens.choose import ViewDialog
-from dura_tui.screens.detail import DetailView
 from dura_tui.screens.finding import FindingScreen
+from dura_tui.screens.overview import OverviewView
 from dura_tui.screens.reading import ReadingDialog, help_lines
-from dura_tui.screens.tasks import TasksView
+from dura_tui.screens.tabs import tabs
 from dura_tui.screens.view import Hint, View
 from dura_tui.start import Start
 from dura_tui.widgets.bars import Freshness, Line, key_line, tab_line, title_line, trouble_text
 from dura_tui.widgets.live_table import LiveTable
+
+if TYPE_CHECKING:
+    from dura_tui.screens.detail import DetailView
+    from dura_tui.screens.tasks import TasksView
 
 _OUTCOME_LINES = 3
 """How many lines the outcome of an action may take."""
@@ -49,8 +52,7 @@ class MainScreen(ActingScreen, FindingScreen):
         self._title, self._tabs = Line(id="title"), Line(id="tabs")
         self._status, self._keys = Line(id="status"), Line(id="keys")
         self._trouble = Static(id="trouble")
-        self._detail = DetailView(id="detail")
-        self._views: dict[str, View] = {**make_views(), "detail": self._detail}
+        self._views: dict[str, View] = {VIEWS[0]: OverviewView(id=VIEWS[0])}
         self._switcher = ContentSwitcher(self._views[VIEWS[0]], initial=VIEWS[0])
 
     def compose(self) -> ComposeResult:
@@ -78,11 +80,17 @@ class MainScreen(ActingScreen, FindingScreen):
         self.dura.begin()
 
     async def _bring_others(self) -> None:
-        others = [view for view in self._views.values() if not view.is_attached]
-        for view in others:
+        from dura_tui.screens.all_views import make_views
+        from dura_tui.screens.detail import DetailView
+
+        if not self._switcher.is_attached:
+            return  # The app ends already.
+        others = {**make_views(VIEWS[1:]), "detail": DetailView(id="detail")}
+        for view in others.values():
             view.display = False
-        await self._switcher.mount(*others)
-        await self.dura.take_keys()
+        await self._switcher.mount(*others.values())
+        self._views |= others
+        await self.dura.ready()
 
     # --- drawing -----------------------------------------------------------------------------------------------------
 
@@ -191,7 +199,7 @@ class MainScreen(ActingScreen, FindingScreen):
         self.action_view(VIEWS[(VIEWS.index(self._origin) + step) % len(VIEWS)])
 
     def _switch(self, name: str) -> None:
-        if not self._views[name].is_attached:
+        if name not in self._views:
             return  # Clicked in the moment before it is there.
         self.shown = name
         self._switcher.current = name
@@ -236,7 +244,7 @@ class MainScreen(ActingScreen, FindingScreen):
 
     @on(View.OpenTask)
     def _open_task(self, event: View.OpenTask) -> None:
-        self._detail.show_task(event.task_id)
+        cast("DetailView", self._views["detail"]).show_task(event.task_id)
         self._switch("detail")
 
     @on(View.ListTasks)
@@ -252,7 +260,7 @@ class MainScreen(ActingScreen, FindingScreen):
 
     def action_help(self) -> None:
         """What the view shows, and all keys."""
-        self.app.push_screen(ReadingDialog("Help", help_lines(self.shown, self.view.ABOUT, self.dura.keymap)))
+        self.app.push_screen(ReadingDialog("Help", help_lines(self.shown, self.view.about, self.dura.keymap)))
 
     def action_pause(self) -> None:
         """Freeze the tables, or go on."""
