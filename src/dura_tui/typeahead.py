@@ -71,7 +71,7 @@ class Typeahead(App[None]):
             self._patience.stop()
             self._patience = None
         self._busy = False
-        while self._typed and not self._busy:
+        while self._typed and not self._busy and self.screen_stack:
             event, target = self._typed.popleft(), self.focused or self.screen
             await super().on_event(event)
             if not (isinstance(event, Paste) or target.check_consume_key(event.key, event.character)):
@@ -84,7 +84,8 @@ class Typeahead(App[None]):
 
     async def on_typeahead_key_done(self, message: KeyDone) -> None:
         """What the key asked for has been begun; a new screen has its focus when it is drawn."""
-        if message.number != self._number:
+        if message.number != self._number or not self.screen_stack:
+            # Another key has been taken since, or the program is at its end.
             return
         if message.rounds > 1:
             (self.focused or self.screen).post_message(self.KeyDone(message.number, message.rounds - 1))

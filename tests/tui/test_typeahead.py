@@ -51,3 +51,14 @@ async def test_a_key_whose_widget_has_gone_holds_up_no_other(
         for character in "234":
             monitor(pilot).post_message(Key(character, character))
         await until(pilot, lambda: view(pilot).id == "tasks")
+
+
+async def test_a_key_that_is_seen_to_after_the_end_does_nothing(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        app = monitor(pilot)
+    app.post_message(Key("2", "2"))
+    app._typed.append(Key("3", "3"))
+    await app._take_next()
+    await app.on_typeahead_key_done(Typeahead.KeyDone(app._number, 2))
