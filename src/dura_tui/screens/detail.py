@@ -96,8 +96,6 @@ class DetailView(View):
             self.remove_class("-times")
         self.enter()
         self.draw_again()
-        # The table that has just come into sight knows its width only after the next layout.
-        self.call_after_refresh(self.draw_again)
 
     # --- drawing -----------------------------------------------------------------------------------------------------
 
@@ -176,6 +174,11 @@ class DetailView(View):
         fact = self._fact
         if fact and fact.title:
             self.post_message(View.ReadValue(fact.title, fact.lines(), fact.source))
+
+    @on(LiveTable.Fitted)
+    def _fitted(self) -> None:
+        # The timeline is as wide as its column, which has no width before the first layout.
+        self.draw_again()
 
     @on(DataTable.RowSelected)
     def _open_row(self, event: DataTable.RowSelected) -> None:

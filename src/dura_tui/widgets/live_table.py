@@ -21,6 +21,7 @@ from rich.text import Text
 from textual._two_way_dict import TwoWayDict
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
+from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import DataTable
 from textual.widgets._data_table import ColumnKey, RowKey
@@ -78,6 +79,9 @@ class Column:
 
 class LiveTable(DataTable[Text], Generic[Record]):
     """Rows by key, updated in place."""
+
+    class Fitted(Message):
+        """Its columns have got their widths: what was drawn to them must be drawn anew."""
 
     DEFAULT_CSS = "LiveTable { height: 1fr; }"
 
@@ -297,6 +301,7 @@ class LiveTable(DataTable[Text], Generic[Record]):
         self._clear_caches()
         self._update_dimensions(())
         self.refresh()
+        self.post_message(self.Fitted())
 
     def _label(self, place: int, width: int | None = None) -> Text:
         """A column's header, with an arrow where the list is sorted by it."""
