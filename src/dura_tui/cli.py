@@ -19,13 +19,14 @@ from io import TextIOWrapper
 from typing import Final, NoReturn, TextIO
 
 from dura.durations import parse_duration
-from dura.errors import InvalidValue, StoreBusy, StoreError
+from dura.errors import InvalidFilter, InvalidValue, StoreBusy, StoreError
+from dura.filters import marked
 from dura.monitor import Monitor
 from dura.redaction import MARK, Redaction
 from dura_tui import config
 from dura_tui.alerts import Alert, parse_alert
 from dura_tui.format import printable
-from dura_tui.start import Start, WrongStart, begin_with
+from dura_tui.start import WrongStart, begin_with
 
 _WRONG: Final = 2
 _INTERRUPTED: Final = 130
@@ -45,12 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print_config:
             return _print_config()
         options.redaction = None if options.reveal else Redaction.from_environment()
-        options.start = begin_with(options.view, options.filter, options.sort)
+        printed = options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin))
         if options.watch is not None:
             return _watch(options)
+        if not printed:
+            options.start = begin_with(options.view, options.filter, options.sort)
         if options.demo:
-            return _demo(options)
-        if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
+            return _demo(options, printed=printed)
+        if printed:
             return _once(options)
         _check_readable(options.path)
         return _monitor(options.path, options)
@@ -171,6 +174,8 @@ class _Parser(argparse.ArgumentParser):
             self.error("--demo makes its own file: leave out the path")
         if options.watch is not None and (options.demo or options.once or options.json):
             self.error("--watch follows one task of one store: leave out --demo, --once and --json")
+        if options.watch is not None and (options.view or options.filter or options.sort):
+            self.error("--watch follows one task: leave out --view, --filter and --sort")
         if options.timeout is not None and options.watch is None:
             self.error("--timeout is for --watch")
         if not (options.demo or options.print_config) and options.path is None:
@@ -242,15 +247,7 @@ def _check_readable(path: str) -> None:
             return
 
 
-def _refuse_start(options: argparse.Namespace) -> None:
-    if options.start != Start():
-        raise WrongStart(
-            "--view, --filter and --sort are for the monitor in a terminal; `dura tasks --filter` prints what matches"
-        )
-
-
 def _once(options: argparse.Namespace) -> int:
-    _refuse_start(options)
     from rich.console import Console
 
     from dura_tui import once
@@ -261,13 +258,19 @@ def _once(options: argparse.Namespace) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # What the terminal's or the locale's encoding lacks is written as an escape.
         sys.stdout.reconfigure(errors="backslashreplace")
+    view, want = options.view or ("tasks" if options.filter or options.sort else None), once.WANT
+    if view is not None:
+        try:
+            want = once.want_for(view, options.filter or "", options.sort or "")
+        except InvalidFilter as error:
+            raise WrongStart(marked(options.filter, error)) from error
     with Monitor(options.path, redaction=options.redaction) as monitor:
-        snapshot = monitor.snapshot(once.WANT)
+        snapshot = monitor.snapshot(want)
     if options.json:
         print(once.as_json(snapshot))
     else:
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else once.PIPE_WIDTH
-        once.print_tables(snapshot, Console(highlight=False, markup=False, width=width))
+        once.print_tables(snapshot, Console(highlight=False, markup=False, width=width), view)
     sys.stdout.flush()
     if snapshot.hidden:
         print(f"dura-tui: {MARK} stands for what may be secret; --reveal shows it", file=sys.stderr)
@@ -275,7 +278,6 @@ def _once(options: argparse.Namespace) -> int:
 
 
 def _watch(options: argparse.Namespace) -> int:
-    _refuse_start(options)
     from rich.console import Console
 
     from dura_tui import watch
@@ -291,7 +293,7 @@ def _watch(options: argparse.Namespace) -> int:
         return watch.watch(monitor, task_id, console, refresh=refresh, timeout=options.timeout)
 
 
-def _demo(options: argparse.Namespace) -> int:
+def _demo(options: argparse.Namespace, *, printed: bool) -> int:
     from dura_tui.demo import DemoStore
 
     print("Making the demo store …", file=sys.stderr)
@@ -300,10 +302,7 @@ def _demo(options: argparse.Namespace) -> int:
         signal.signal(number, signal.default_int_handler)
     with DemoStore() as demo:
         options.path = demo.path
-        if options.once or options.json or not (_is_terminal(sys.stdout) and _is_terminal(sys.stdin)):
-            code = _once(options)
-        else:
-            code = _monitor(demo.path, options, last_act=demo.close)
+        code = _once(options) if printed else _monitor(demo.path, options, last_act=demo.close)
     print(f"The demo store was {options.path}; it has been removed.", file=sys.stderr)
     return code
 

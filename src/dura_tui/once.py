@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,18 +14,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dura.records import AuditQuery, Snapshot, TaskQuery, Want
-from dura.states import State
+from dura.filters import parse, texts
+from dura.records import TASK_SORTS, AuditQuery, Snapshot, TaskQuery, Want
 from dura_tui import format as fmt
+from dura_tui.filter import FILTERED
+from dura_tui.keys import VIEWS
+from dura_tui.once_tables import EVERYTHING, TABLES, Printed
+from dura_tui.start import WrongStart
 from dura_tui.throughput import failures, rate
 from dura_tui.widgets import cells
 from dura_tui.widgets.cells import Cell, cell, to_text
 
 _ROWS: Final = 20
+_VIEW_ROWS: Final = 200
 
 _WIDEST: Final = 36
 _WIDE_CONSOLE: Final = 120
 """From this width on, ids are printed in full."""
+
+_FILTERED_ON_SCREEN: Final = ("workers", "queues", "state")
+"""Views that are read whole; the screen leaves out of them what does not match."""
 
 PIPE_WIDTH: Final = 160
 """How wide tables are when no terminal says."""
@@ -46,7 +54,45 @@ WANT: Final = Want(
     namespaces=True,
     audit_query=AuditQuery(limit=_ROWS),
 )
-"""What is printed: at most 20 rows of each list."""
+"""What is read when no view is named: at most 20 rows of each list."""
+
+
+def want_for(view: str, line: str, sort: str) -> Want:
+    """What a view needs, with its filter, at most 200 rows of each list.
+
+    Args:
+        view: Its name.
+        line: Its filter; empty for everything.
+        sort: Of the tasks, a sort order of theirs; empty for a list's own order.
+
+    Raises:
+        WrongStart: There is no such view, or this cannot be asked of it.
+        InvalidFilter: The filter means nothing there.
+    """
+    if view not in VIEWS:
+        raise WrongStart(f"there is no view {view!r}: use one of {', '.join(VIEWS)}")
+    if sort and (view != "tasks" or sort.removeprefix("-") not in TASK_SORTS):
+        raise WrongStart(f"only the tasks are printed in other orders: by {', '.join(TASK_SORTS)}")
+    filtered = FILTERED.get(view)
+    if line and (filtered is None or view in _FILTERED_ON_SCREEN):
+        others = [name for name in FILTERED if name not in _FILTERED_ON_SCREEN]
+        raise WrongStart(f"the view {view!r} is printed without a filter: only {', '.join(others)} have one")
+    where = parse(line, filtered.fields) if filtered else ()
+    terms = tuple(condition for condition in where if condition.field != "text")
+    text = next(iter(texts(where)), None)
+    return {
+        "overview": replace(WANT, tasks=None, audit_query=None),
+        "leases": Want(leases=_VIEW_ROWS, where=where),
+        "sleeping": Want(sleepers=_VIEW_ROWS, where=where),
+        "tasks": Want(tasks=TaskQuery(where=where, sort=sort or "newest", limit=_VIEW_ROWS)),
+        "events": Want(awaited=_VIEW_ROWS, events=_VIEW_ROWS, events_like=text),
+        "state": Want(namespaces=True),
+        "failures": Want(failure_groups="error", failures=_ROWS, where=where),
+        "approvals": Want(approvals=_VIEW_ROWS, events_like=text, where=terms),
+        "workers": Want(workers=True),
+        "queues": Want(queues=True),
+        "audit": Want(audit_query=AuditQuery(where=where, limit=_VIEW_ROWS)),
+    }[view]
 
 
 def as_json(snapshot: Snapshot) -> str:
@@ -68,151 +114,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def print_tables(snapshot: Snapshot, console: Console) -> None:
-    """Print the snapshot as tables, as wide as the console."""
-    now = snapshot.taken_at
+def print_tables(snapshot: Snapshot, console: Console, view: str | None = None) -> None:
+    """Print the snapshot as tables, as wide as the console: those of a view, or without one those of them all."""
     of = fmt.printable if console.width >= _WIDE_CONSOLE else fmt.short_id
     for line in _summary(snapshot):
         console.print(to_text(line), overflow="ellipsis", no_wrap=True, crop=True)
-    _counts(snapshot, console)
-    _table(
-        console,
-        "Queues",
-        ("QUEUE", "READY", "OLDEST DUE", "IN/MIN", "OUT/MIN", "DRAINS IN"),
-        [
-            (
-                cell(fmt.printable(queue.queue)),
-                cell(fmt.number(queue.ready)),
-                cell(fmt.ago(queue.oldest_due, now)),
-                cell(fmt.rate(queue.in_per_minute)),
-                cell(fmt.rate(queue.out_per_minute)),
-                cells.drains_in(queue),
-            )
-            for queue in snapshot.queues
-        ],
-    )
-    _table(
-        console,
-        "Leases",
-        ("EXPIRES IN", "TASK", "ID", "ATT", "RECL", "WORKER"),
-        [
-            (
-                cells.lease_countdown(lease.expires_at, now),
-                cell(fmt.printable(lease.name)),
-                cell(of(lease.task_id)),
-                cells.attempts(lease.attempt, lease.max_attempts),
-                cell(fmt.of_limit(lease.reclaims, lease.max_reclaims)),
-                cell(fmt.printable(lease.worker_id)),
-            )
-            for lease in snapshot.leases
-        ],
-    )
-    _table(
-        console,
-        "Sleeping",
-        ("DUE IN", "CAUSE", "TASK", "ID", "ATT", "WAITS FOR"),
-        [
-            (
-                cells.due_countdown(sleeper.due_at, now),
-                cells.cause(sleeper.cause),
-                cell(fmt.printable(sleeper.name)),
-                cell(of(sleeper.task_id)),
-                cell(str(sleeper.attempt)),
-                cells.waits_for(sleeper),
-            )
-            for sleeper in snapshot.sleepers
-        ],
-    )
-    _table(
-        console,
-        "Awaited events",
-        ("EVENT", "WAITERS", "SOONEST TIMEOUT"),
-        [
-            (
-                cell(fmt.printable(event.event_name)),
-                cell(f"{fmt.number(event.waiter_count)}{'+' * event.capped}"),
-                cells.due_countdown(event.soonest_timeout, now),
-            )
-            for event in snapshot.awaited
-        ],
-    )
-    _table(
-        console,
-        "Approvals",
-        ("TIMEOUT IN", "EVENT", "TASK", "ID", "STEP"),
-        [
-            (
-                cells.due_countdown(approval.timeout_at, now),
-                cell(fmt.printable(approval.event_name)),
-                cell(fmt.printable(approval.name)),
-                cell(of(approval.task_id)),
-                cell(fmt.printable(approval.step_name)),
-            )
-            for approval in snapshot.approvals
-        ],
-    )
-    _table(
-        console,
-        "Failures",
-        ("FAILED", "ATTEMPTS", "ERROR", "LATEST", "SAID LAST"),
-        [
-            (
-                cell(fmt.number(group.tasks)),
-                cell(fmt.number(group.attempts)),
-                cell(fmt.printable(group.key)),
-                cell(fmt.ago(group.latest_at, now)),
-                cell(fmt.printable(group.latest_error)),
-            )
-            for group in (snapshot.failure_groups.groups if snapshot.failure_groups else ())[:_ROWS]
-        ],
-    )
-    _table(
-        console,
-        "Latest failures",
-        ("TASK", "ID", "ATT", "AT (UTC)", "WHY"),
-        [
-            (
-                cell(fmt.printable(failure.task_name)),
-                cell(of(failure.task_id)),
-                cell(str(failure.attempt)),
-                cell(fmt.printable(failure.failed_at[:19].replace("T", " "))),
-                cell(fmt.failure(json.dumps(failure.failure_reason))),
-            )
-            for failure in snapshot.failures
-        ],
-    )
-    _table(
-        console,
-        "Workers",
-        ("WORKER", "PRESENCE", "LEASES", "PER MIN", "DONE/H", "FAILED", "SEEN"),
-        [
-            (
-                cell(fmt.printable(worker.worker_id)),
-                cell(fmt.printable(worker.presence)),
-                cell(str(worker.leases)),
-                cell(fmt.rate(worker.per_minute)),
-                cell(fmt.number(worker.completed)),
-                cell(fmt.number(worker.failed)),
-                cell(fmt.ago(worker.last_seen, now)),
-            )
-            for worker in snapshot.workers
-        ],
-    )
-    _table(
-        console,
-        "Audit",
-        ("AT (UTC)", "ACTION", "TARGET", "ACTOR", "REASON"),
-        [
-            (
-                cell(fmt.at(entry.at, now)),
-                cell(fmt.printable(entry.action)),
-                cell(of(entry.target) if entry.task_id else fmt.printable(entry.target)),
-                cell(fmt.printable(entry.actor)),
-                cell(fmt.printable(entry.reason or "")),
-            )
-            for entry in (snapshot.audit_page.entries if snapshot.audit_page else ())
-        ],
-    )
+    printed = [table(snapshot, of) for table in (EVERYTHING if view is None else TABLES[view])]
+    for table in printed:
+        if table.rows:
+            _print(table, console)
+    if view is not None and not any(table.rows for table in printed):
+        console.print(to_text(cell("\nnothing to show", "bright_black")))
 
 
 def _summary(snapshot: Snapshot) -> Iterable[Cell]:
@@ -231,37 +143,16 @@ def _summary(snapshot: Snapshot) -> Iterable[Cell]:
         yield cell("some of it ran out of its time and is a lower bound", "yellow")
 
 
-def _counts(snapshot: Snapshot, console: Console) -> None:
-    rows: dict[tuple[str, str], dict[str, int]] = {}
-    for row in snapshot.counts:
-        rows.setdefault((row.queue, row.name), {})[row.state] = row.count
-    table = [
-        (
-            cell(fmt.printable(queue)),
-            cell(fmt.printable(name)),
-            *(cell(fmt.number(by_state[state]) if by_state.get(state) else "·") for state in State),
-        )
-        for (queue, name), by_state in sorted(rows.items())
-    ]
-    totals = snapshot.totals()
-    table.append(
-        (cell("all", "bold"), cell(""), *(cell(fmt.number(totals.get(state, 0)), "bold") for state in State))
-    )
-    _table(console, "Tasks", ("QUEUE", "NAME", *(state.upper() for state in State)), table)
-
-
-def _table(console: Console, title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> None:
-    if not rows:
-        return
+def _print(printed: Printed, console: Console) -> None:
     console.print()
-    console.print(Text(title, style="bold cyan"))
+    console.print(Text(printed.title, style="bold cyan"))
     gap = 2 if console.width >= _WIDE_CONSOLE else 1
     table = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", pad_edge=False)
-    for place, column in enumerate(columns):
+    for place, column in enumerate(printed.columns):
         # Only the last column gives way when the console is narrow.
-        needed = max(len(column), *(cell_len(cells.plain(row[place])) for row in rows))
-        least = None if place == len(columns) - 1 else min(needed, _WIDEST)
+        needed = max(len(column), *(cell_len(cells.plain(row[place])) for row in printed.rows))
+        least = None if place == len(printed.columns) - 1 else min(needed, _WIDEST)
         table.add_column(Text(column), no_wrap=True, overflow="ellipsis", min_width=least)
-    for row in rows:
+    for row in printed.rows:
         table.add_row(*(to_text(pieces) for pieces in row))
     console.print(table)

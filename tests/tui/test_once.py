@@ -77,6 +77,55 @@ def test_json_is_the_snapshot_by_its_own_names(path: Path, shop: Shop) -> None:
     assert len(document["tasks"]["tasks"]) == 8
 
 
+@pytest.mark.parametrize(
+    ("view", "line", "words", "without"),
+    [
+        ("overview", "", ("Tasks", "Queues"), ("Leases", "Audit")),
+        ("leases", "name:resize*", ("EXPIRES IN", "resize_image"), ("Sleeping",)),
+        ("sleeping", "name:sync_crm", ("DUE IN", "backoff", "sync_crm"), ("charge_order",)),
+        ("tasks", "state:failed", ("PROGRESS", "✗ failed", "import_catalog"), ("resize_image",)),
+        ("events", "", ("Awaited events", "Emitted events", "catalog.ready"), ("Leases",)),
+        ("state", "", ("NAMESPACE", "feeds"), ("Tasks",)),
+        ("failures", "", ("ValueError", "Latest failures"), ("Queues",)),
+        ("approvals", "", (EVENT, "approval"), ("catalog.ready",)),
+        ("workers", "", ("web1:4711:1",), ("Queues",)),
+        ("queues", "", ("DRAINS IN", "default"), ("Workers",)),
+        ("audit", "", ("nothing to show",), ("Tasks",)),
+    ],
+)
+def test_each_view_is_printed_alone_with_its_filter(
+    path: Path, shop: Shop, view: str, line: str, words: tuple[str, ...], without: tuple[str, ...]
+) -> None:
+    filtered = ("--filter", line) if line else ()
+    done = run(str(path), "--once", "--view", view, *filtered, COLUMNS="160")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [word for word in words if word not in done.stdout] == []
+    assert [word for word in without if word in done.stdout] == []
+
+
+def test_the_json_of_a_view_holds_what_the_view_shows(path: Path, shop: Shop) -> None:
+    document = json.loads(run(str(path), "--json", "--filter", "state:failed", "--sort", "name").stdout)
+    assert [task["task_id"] for task in document["tasks"]["tasks"]] == [shop.failed]
+    assert document["leases"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--view", "nope"), "there is no view 'nope': use one of overview, leases"),
+        (("--view", "overview", "--filter", "a"), "is printed without a filter"),
+        (("--view", "leases", "--sort", "age"), "only the tasks are printed in other orders"),
+        (("--filter", "nme:a"), "did you mean name?"),
+    ],
+)
+def test_what_a_printed_view_cannot_do_is_refused(
+    path: Path, shop: Shop, arguments: tuple[str, ...], words: str
+) -> None:
+    done = run(str(path), "--once", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
 def test_a_look_leaves_the_file_as_it_was(path: Path, shop: Shop) -> None:
     before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
     run(str(path), "--once")

@@ -116,6 +116,7 @@ def test_what_names_no_task_or_several_is_told(path: Path, live: DurableEngine) 
     ("arguments", "words"),
     [
         (("--watch", "abcd", "--json"), "leave out --demo, --once and --json"),
+        (("--watch", "abcd", "--filter", "name:a"), "leave out --view, --filter and --sort"),
         (("--timeout", "5m"), "--timeout is for --watch"),
         (("--watch", "abcd", "--timeout", "soon"), "is no duration"),
     ],
