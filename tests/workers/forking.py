@@ -181,8 +181,8 @@ def pool(path: str) -> None:
     pool = threading.Thread(target=run_workers, args=(engine,), kwargs={**options, "handle_signals": False})
     pool.start()
     links = engine.database._connections.all
-    while sum(link.connection is not None for link in links()) < 4:
-        # Each of the pool's threads has a connection: its workers, and its watcher.
+    while sum(link.connection is not None for link in links()) < 5:
+        # Each of the pool's threads has a connection, the workers and the watcher, and one is for writing.
         stop.wait(0.01)
     for _ in range(CHILDREN):
         ended(forked(partial(spawn_some, engine, "job", TASKS)))
