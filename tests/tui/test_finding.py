@@ -452,8 +452,8 @@ WRONG = (
     ),
     (["--view", "state", "--sort", "age"], "the state has an order of its own only"),
     (["--view", "overview", "--filter", "x"], "the overview is neither filtered nor sorted"),
-    (["--once", "--filter", "state:failed"], "are for the monitor in a terminal"),
-    (["--watch", "abcd", "--sort", "age"], "are for the monitor in a terminal"),
+    (["--once", "--view", "queues", "--filter", "mail"], "is printed without a filter"),
+    (["--watch", "abcd", "--sort", "age"], "leave out --view, --filter and --sort"),
 )
 
 
