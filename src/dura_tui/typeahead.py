@@ -47,6 +47,9 @@ class Typeahead(App[None]):
 
     async def on_event(self, event: Event) -> None:
         """Take what is typed in its order, and everything else as it comes."""
+        if isinstance(event, Key | Paste) and not self.screen_stack:
+            # The program is at its end.
+            return
         if not isinstance(event, Key | Paste) or event.is_forwarded:
             await super().on_event(event)
             return

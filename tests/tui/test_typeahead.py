@@ -58,7 +58,10 @@ async def test_a_key_that_is_seen_to_after_the_end_does_nothing(
 ) -> None:
     async with running(path, clock) as pilot:
         app = monitor(pilot)
-    app.post_message(Key("2", "2"))
+    key = Key("2", "2")
+    await app.on_event(key)
+    key._set_forwarded()
+    await app.on_event(key)
     app._typed.append(Key("3", "3"))
     await app._take_next()
     await app.on_typeahead_key_done(Typeahead.KeyDone(app._number, 2))
