@@ -36,7 +36,6 @@ def test_parent_and_forked_children_go_on_with_the_engine_and_lose_nothing(
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
 
 
-@pytest.mark.xfail(strict=False, reason="a fork overlooks threads that open their first connection meanwhile")
 def test_a_fork_waits_for_a_thread_that_opens_its_first_connection(path: Path) -> None:
     run("opening", path)
 

@@ -160,6 +160,33 @@ class Connections:
         with self._links_lock:
             return list(self._links)
 
+    def freeze(self, patience: float) -> list[Link]:
+        """Before a fork: take every link once it is idle, and let no thread add one until `thaw`.
+
+        Args:
+            patience: How long to wait for one that is in use, in seconds; then it is left.
+
+        Returns:
+            Those taken.
+        """
+        taken: list[Link] = []
+        seen: list[Link] = []
+        while True:
+            self._links_lock.acquire()
+            # Threads that came while the others were waited for are inside SQLite now.
+            new = [link for link in self._links if link not in seen]
+            if not new:
+                return taken
+            self._links_lock.release()
+            seen += new
+            taken += [link for link in new if link.busy.acquire(timeout=patience)]
+
+    def thaw(self, taken: list[Link]) -> None:
+        """Undo `freeze`."""
+        self._links_lock.release()
+        for link in taken:
+            link.busy.release()
+
     def link(self) -> Link:
         """The calling thread's link."""
         link: Link | None = getattr(self._local, "link", None)

@@ -164,7 +164,8 @@ class Database:
         if not self.inside():
             with suppress(Late):
                 self._door.enter(ticket, _FORK_PATIENCE)
-        held = [link for link in self._connections.all() if link.busy.acquire(timeout=_FORK_PATIENCE)]
+        connections = self._connections
+        held = connections.freeze(_FORK_PATIENCE)
         for link in held:
             if link.open_transaction() is None and link.connection is not None:
                 with suppress(sqlite3.Error):
@@ -172,8 +173,7 @@ class Database:
                 link.connection = None
 
         def resume() -> None:
-            for link in held:
-                link.busy.release()
+            connections.thaw(held)
             self._door.leave(ticket)
 
         return resume
