@@ -10,6 +10,8 @@ from textual.widgets import Input, TextArea
 
 from conftest import ManualClock, claim, rows
 from dura import DurableEngine
+from dura_tui.actions import ACTIONS, Confirm
+from dura_tui.screens.dialog import Dialog
 from tui.harness import EVENT, Screen, Shop, fill, go_to, gone, monitor, running, says, table, text, until
 
 
@@ -250,3 +252,38 @@ async def test_the_palette_runs_the_same_actions(
         await pilot.press("y")
         await says(pilot, "✓ woke sync_crm")
     assert run_of(path, shop.backed_off)["state"] == "pending"
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+async def test_an_action_asks_as_the_registry_says(
+    name: str, path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
+) -> None:
+    """No action is done by Enter alone but one that needs no question; before each, its command can be copied."""
+    confirm = ACTIONS[name].confirm
+    tasks = {"extend": shop.running, "requeue": shop.failed, "cancel": shop.running, "wake": shop.backed_off}
+    async with running(path, clock) as pilot:
+        if name in tasks:
+            await go_to(pilot, "4", tasks[name])
+        elif name in ("set", "delete"):
+            await go_to(pilot, "6", "namespace\0feeds")
+            await pilot.press("enter")
+            await until(pilot, lambda: table(pilot).key == "cursor")
+        elif name == "emit":
+            await go_to(pilot, "5", f"awaited\0{EVENT}")
+        await pilot.press(ACTIONS[name].key)
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
+        if confirm is Confirm.QUESTION and name in ("emit", "requeue", "set"):
+            await says(pilot, {"emit": "Wakes 1 run", "requeue": "kept: load", "set": "12"}[name])
+            await pilot.press("enter" if name == "requeue" else "ctrl+s")
+            await until(pilot, lambda: len(pilot.app.screen_stack) == 3)
+        focused = pilot.app.focused
+        assert focused is not None
+        assert focused.id == ("seconds" if confirm is Confirm.NOTHING else "no")
+        assert len(pilot.app.screen.query("#count")) == (confirm is Confirm.COUNT)
+        dialog = pilot.app.screen
+        assert isinstance(dialog, Dialog)
+        assert str(dialog.command()).startswith("dura ")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: pilot.app.clipboard == dialog.command())
+        await pilot.press("escape")
+    assert audit(path) == []

@@ -10,7 +10,7 @@ from textual.screen import Screen
 from dura.states import LIVE
 from dura_tui import format as fmt
 from dura_tui import guards
-from dura_tui.actions import ACTIONS, Action
+from dura_tui.actions import ACTIONS, Action, Confirm
 from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, Outcome, Selection, Target
 from dura_tui.screens.marked import marked
@@ -131,7 +131,8 @@ class ActingScreen(Screen[None]):
         from dura_tui.screens.many import ManyDialog
 
         action, target = ACTIONS[name], self.view.target() or Target()
-        selection = None if name == "cleanup" else self.selection()
+        counted = action.confirm is Confirm.COUNT
+        selection = None if counted else self.selection()
         operator = self.dura.operator
         if selection is not None:
             objection = operator.objection_to_many(action, selection.state)
@@ -140,7 +141,7 @@ class ActingScreen(Screen[None]):
             objection = operator.objection(action, target)
         if objection is not None:
             self.report(Outcome(name, done=False, text=objection))
-        elif name == "cleanup":
+        elif counted:
             self.app.push_screen(CleanupDialog(), self._asked_for_many)
         elif selection is not None:
             self.app.push_screen(ManyDialog(action, selection), self._asked_for_many)
