@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt format lint type imports compat images keys soak bench bench-quick clean
+.PHONY: help demo test check fmt format lint type imports compat images keys soak counts bench bench-quick clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,14 @@ type: $(STAMP) ## Types (mypy strict)
 imports: $(STAMP) ## Import contracts
 	$(BIN)/lint-imports
 
-soak: $(STAMP) ## Search for faults for long: random calls, orders of threads, kills at every statement and under load
-	DURA_TEST_SOAK=1 $(BIN)/pytest -rP tests/model tests/interleavings tests/crash tests/soak
+soak: $(STAMP) ## Search for faults for long: random calls and arguments, orders of threads, kills, damage
+	DURA_TEST_SOAK=1 $(BIN)/pytest -rP tests/model tests/interleavings tests/crash tests/soak tests/fuzz tests/world
+
+counts: $(STAMP) ## Run the searches as `make test` does, and write what they tried into docs/reliability.md
+	@rm -f .pytest_cache/counts.json
+	$(BIN)/pytest -n 2 --dist loadgroup --counts .pytest_cache/counts.json \
+	    tests/model tests/interleavings tests/crash tests/soak tests/fuzz tests/world
+	$(BIN)/python docs/counts.py .pytest_cache/counts.json
 
 compat: $(STAMP) ## Run the tests of the dura 1.3.0 release against this engine
 	$(BIN)/python tests/compat/run.py

@@ -59,4 +59,5 @@ class Counts:
                 folder: dict(sorted(counts.items())) for folder, counts in sorted(self._found.items())
             },
         }
+        self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps(document, indent=2) + "\n", "utf-8")

@@ -69,8 +69,9 @@ def plausible(name: str, facts: Facts) -> Values:
     """
     names = st.sampled_from(["job", "mail", "ünï", "a" * 300])
     seconds = st.one_of(st.integers(0, 100), st.floats(0, 1e9))
+    running = [task_id for task_id, run_id in facts.runs.items() if run_id in facts.running]
     some_id = {
-        "task": st.sampled_from([*facts.runs, "no-such-task"]),
+        "task": st.sampled_from([*facts.runs, *running * 4, "no-such-task"]),
         "run": st.sampled_from([*facts.runs.values(), *facts.running * 8, "no-such-run"]),
     }
     optional_run = st.none() | some_id["run"]
