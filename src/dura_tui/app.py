@@ -10,15 +10,10 @@ from functools import partial
 from threading import Thread
 from typing import ClassVar, Final
 
-from rich.color import ColorSystem
-from rich.console import COLOR_SYSTEMS, RenderableType
 from rich.markup import escape
-from rich.terminal_theme import TerminalTheme
 from textual import on
-from textual._compositor import CompositorUpdate
 from textual._path import CSSPathType
 from textual.app import App, SystemCommand
-from textual.events import Resize
 from textual.screen import Screen
 
 from dura.clock import Clock, system_clock
@@ -29,19 +24,17 @@ from dura_tui import clipboard, saved
 from dura_tui.alerts import Alarms
 from dura_tui.bulk import BulkOrder, carry_out_all
 from dura_tui.config import Settings
+from dura_tui.drawing import Drawing
 from dura_tui.feed import Feed, Source
 from dura_tui.format import printable
 from dura_tui.keys import KEYS
 from dura_tui.messages import ActionDone, BulkProgress, CopyAsked, NothingChanged, ReadFailed, SnapshotArrived
 from dura_tui.operators import Operator
 from dura_tui.orders import Order, Outcome
-from dura_tui.painting import Picture, Written
 from dura_tui.saved import SavedFiltersLost
 from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.main import MainScreen
 from dura_tui.start import Start
-from dura_tui.theme import OURS, Colourless, after, palette_of
-from dura_tui.typeahead import Typeahead
 from dura_tui.widgets.bars import Freshness
 
 Breakpoints = list[tuple[int, str]] | None
@@ -50,7 +43,7 @@ _TICK_SECONDS: Final = 1.0
 _SLOW_TICK_SECONDS: Final = 5.0
 
 
-class DuraApp(Typeahead):
+class DuraApp(Drawing):
     """The terminal monitor of one store."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "app.tcss"
@@ -83,10 +76,10 @@ class DuraApp(Typeahead):
             clock: The engine's clock; the machine's by default.
             open_source: Opens what is read; a `Monitor` on the path by default.
         """
-        super().__init__()
+        self.settings = settings or Settings()
+        super().__init__(self.settings.theme)
         self.title = "dura"
         self.path = path
-        self.settings = settings or Settings()
         self.keymap = self.settings.keymap
         self.set_keymap(self.keymap.as_textual())
         self.alarms = Alarms(self.settings.alerts)
@@ -110,14 +103,8 @@ class DuraApp(Typeahead):
         )
         self.main = MainScreen()
         """The screen below whatever dialog is open."""
-        self._picture = Picture()
-        if self.no_color:
-            self._filters = [Colourless()]
         if self.settings.slow:
             self.animation_level = "none"
-        for theme, _ in OURS.values():
-            self.register_theme(theme)
-        self.theme = self.settings.theme
 
     def get_default_screen(self) -> Screen[None]:
         """The one main screen."""
@@ -266,34 +253,6 @@ class DuraApp(Typeahead):
             return
         self.main.report(message.outcome)
         self.read_now()
-
-    # --- drawing -----------------------------------------------------------------------------------------------------
-
-    @property
-    def ansi_theme(self) -> TerminalTheme:
-        """What the sixteen names of colours mean in the present theme."""
-        return palette_of(self.current_theme)
-
-    def next_theme(self) -> None:
-        """Go on to the next of our themes."""
-        self.theme = after(self.theme)
-
-    def draw_anew(self) -> None:
-        """Write every cell again, whatever the terminal shows."""
-        self._picture.forget()
-        self.refresh(layout=True)
-
-    def on_resize(self, event: Resize) -> None:  # noqa: ARG002
-        """A terminal of another size may have moved what it shows."""
-        self._picture.forget()
-
-    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        written = self.is_running and not (self._batch_count or self.is_headless or self.is_inline)
-        if written and isinstance(renderable, CompositorUpdate):
-            colours = COLOR_SYSTEMS.get(self.console.color_system or "", ColorSystem.TRUECOLOR)
-            text = self._picture.changes(renderable, self.size, colours)
-            renderable = Written(text) if text else None
-        super()._display(screen, renderable)
 
     # --- copying -----------------------------------------------------------------------------------------------------
 
