@@ -93,7 +93,10 @@ class Havoc:
         self._go_on(time.monotonic())
         program = self.chance.choice(self.programs)
         everyone = program.everyone()
-        if not self._ledger.latest(_LATELY).intersection(everyone):
+        if not self._ledger.at_work(_LATELY).intersection(everyone):
+            return
+        if self.chance.random() < 0.2:
+            self._stop()
             return
         children = [pid for pid in everyone[1:] if _works(pid)]
         ways = (
@@ -102,9 +105,6 @@ class Havoc:
             ("child", self.chance.sample(children, min(1, len(children)))),
         )
         how, victims = self.chance.choice(ways if len(everyone) > 1 else ways[:1])
-        if victims and self.chance.random() < 0.3:
-            self._stop(victims[-1])
-            return
         for victim in victims:
             self._signal(victim, signal.SIGKILL)
             self.killed.add(victim)
@@ -115,7 +115,13 @@ class Havoc:
             program.start_again()
             self._sessions.add(program.process.pid)
 
-    def _stop(self, pid: int) -> None:
+    def _stop(self) -> None:
+        """Stop a process in the middle of a step, if one can be caught there."""
+        deadline = time.monotonic() + 1
+        while (pid := self._ledger.in_a_step()) is None or pid in self._stopped:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.002)
         self._signal(pid, signal.SIGSTOP)
         self._stopped[pid] = time.monotonic() + self._stop_seconds
         self.stops += 1

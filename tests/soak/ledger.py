@@ -58,14 +58,22 @@ class Ledger:
         lines = (line.split() for line in self.path.read_text().splitlines())
         return [words[1:] for words in lines if words[0] == what]
 
-    def latest(self, count: int) -> set[int]:
-        """The processes that wrote the last lines, about so many."""
+    def latest(self, count: int) -> list[list[str]]:
+        """The last lines, about so many, as words."""
         if not self.path.exists():
-            return set()
+            return []
         with self.path.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 100 * count))
-            words = [line.split() for line in file.read().splitlines()[1:]]
-        return {int(line[-1 if line[0] in (b"told", b"emitted") else -2]) for line in words}
+            return [line.decode().split() for line in file.read().splitlines()[1:]]
+
+    def at_work(self, count: int) -> set[int]:
+        """The processes that wrote the last lines, about so many."""
+        return {int(words[-1 if words[0] in ("told", "emitted") else -2]) for words in self.latest(count)}
+
+    def in_a_step(self) -> int | None:
+        """The process that has had an effect just now, and has said no more since."""
+        words = [""] if not (lines := self.latest(3)) else lines[-1]
+        return int(words[-2]) if words[0] == "did" else None
 
     def entries(self) -> list[Entry]:
         """The lines about steps, in their order."""
