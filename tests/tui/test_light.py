@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.coordinate import Coordinate
 
-from conftest import wait_until
+from conftest import ManualClock, wait_until
 from dura import DurableEngine
+from dura.monitor import Monitor
 from dura_tui.keys import VIEW_KEYS
+from dura_tui.screens.all_views import make_views
+from dura_tui.widgets.live_table import LiveTable
 from tui.far_end import Terminal
-from tui.harness import fill
+from tui.harness import fill, go_to, monitor, running, table, tick
 
 LOOKS = 12
+STATEMENTS, OF_THE_OVERVIEW = 40, 160
+"""That a look at a view may ask; the overview counts two outcomes in each of sixty buckets of time."""
 
 PROGRAM = """
 import sys
@@ -112,6 +120,75 @@ def test_drawing_differences_shows_what_drawing_everything_shows(path: Path) -> 
     finally:
         terminal.end()
         engine.close()
+
+
+def test_a_terminal_that_changes_its_size_all_the_time_shows_the_last_one(path: Path) -> None:
+    engine = DurableEngine(path)
+    fill(engine)
+    engine.close()
+    terminal = Terminal("-m", "dura_tui", path, size=(100, 30))
+    try:
+        wait_until(lambda: "charge_order" in terminal.shown().text)
+        for step in range(30):
+            terminal.resize(100 - 2 * step, 30 - step % 20)
+        terminal.resize(40, 10)
+        wait_until(lambda: "live" in terminal.shown().text.partition("\n")[0])
+        wait_until(lambda: terminal.shown().text.splitlines()[-1].endswith("? help"))
+        assert terminal.process.poll() is None
+    finally:
+        terminal.end()
+
+
+def test_a_look_costs_few_statements_and_one_when_nothing_changed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = DurableEngine(path)
+    fill(engine)
+    asked: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.set_trace_callback(asked.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    for name, view in make_views().items():
+        with Monitor(path) as looking:
+            looking.snapshot()
+            asked.clear()
+            looking.snapshot(view.want())
+            assert len(asked) <= (OF_THE_OVERVIEW if name == "overview" else STATEMENTS), name
+            asked.clear()
+            assert not looking.changed()
+            assert asked == ["PRAGMA data_version"]
+    engine.close()
+
+
+async def test_a_tick_draws_the_countdowns_and_no_other_cell(
+    path: Path, engine: DurableEngine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = fill(engine)
+    async with running(path, clock) as pilot:
+        await go_to(pilot, "4", shop.pending)
+        rows = table(pilot)
+        drawn: list[str] = []
+        refresh = rows.refresh_coordinate
+
+        def noted(at: Coordinate) -> LiveTable[Any]:
+            drawn.append(str(rows.get_cell_at(at)))
+            refresh(at)
+            return rows
+
+        monkeypatch.setattr(rows, "refresh_coordinate", noted)
+        monitor(pilot).tick()
+        await pilot.pause()
+        assert drawn == []
+        await tick(pilot, clock, 1)
+        # Each row has become a second older, and those that move by themselves show when.
+        assert drawn
+        assert all(re.search(r"\d+(s|m)", cell) for cell in drawn)
+        assert len(drawn) <= 2 * len(rows.keys)
 
 
 def without_clock(text: str) -> str:
