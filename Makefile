@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt format lint type imports compat images keys soak counts bench bench-quick clean
+.PHONY: help demo test check fmt format lint type imports compat images pictures keys soak counts bench bench-quick clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ keys: $(STAMP) ## Write the monitor's table of keys in docs/monitor.md anew
 
 images: $(STAMP) ## Take the monitor's pictures in docs/images anew
 	$(BIN)/python docs/images/make.py
+
+pictures: $(STAMP) ## Take the pictures anew that the monitor's tests compare its screens with
+	DURA_TEST_PICTURES=take $(BIN)/pytest -n 2 tests/tui/test_pictures.py
 
 bench: ## Measure everything against the peers, about three hours, and write docs/benchmarks.md
 	@$(PYTHON) -m benchmarks --scale large --publish
