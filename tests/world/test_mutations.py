@@ -22,7 +22,7 @@ SOAK: Final = bool(os.environ.get("DURA_TEST_SOAK"))
 
 SHAPES: Final = ("still", "killed", "killed", "1.3.0")
 
-COUNT: Final = 10_000 if SOAK else 520
+COUNT: Final = 10_000 if SOAK else 500
 """Mutants of each share."""
 
 CELLS: Final = 1 if SOAK else 12
