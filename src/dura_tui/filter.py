@@ -54,6 +54,9 @@ FILTERED: Final = {
 }
 """By view. The overview and a task's detail have no filter of their own."""
 
+TASK_ORDERS: Final = {"": "newest", "age": "newest", "-age": "oldest"}
+"""What the store calls the orders of the tasks by their columns; the others are called alike."""
+
 ACTIONS: Final = ("emit", "extend", "requeue", "cancel", "wake", "set-state", "delete-state", "cleanup")
 
 

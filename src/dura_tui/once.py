@@ -17,7 +17,7 @@ from rich.text import Text
 from dura.filters import parse, texts
 from dura.records import TASK_SORTS, AuditQuery, Snapshot, TaskQuery, Want
 from dura_tui import format as fmt
-from dura_tui.filter import FILTERED
+from dura_tui.filter import FILTERED, TASK_ORDERS
 from dura_tui.keys import VIEWS
 from dura_tui.once_tables import EVERYTHING, TABLES, Printed
 from dura_tui.start import WrongStart
@@ -71,6 +71,7 @@ def want_for(view: str, line: str, sort: str) -> Want:
     """
     if view not in VIEWS:
         raise WrongStart(f"there is no view {view!r}: use one of {', '.join(VIEWS)}")
+    sort = TASK_ORDERS.get(sort, sort) if view == "tasks" else sort
     if sort and (view != "tasks" or sort.removeprefix("-") not in TASK_SORTS):
         raise WrongStart(f"only the tasks are printed in other orders: by {', '.join(TASK_SORTS)}")
     filtered = FILTERED.get(view)
@@ -84,7 +85,7 @@ def want_for(view: str, line: str, sort: str) -> Want:
         "overview": replace(WANT, tasks=None, audit_query=None),
         "leases": Want(leases=_VIEW_ROWS, where=where),
         "sleeping": Want(sleepers=_VIEW_ROWS, where=where),
-        "tasks": Want(tasks=TaskQuery(where=where, sort=sort or "newest", limit=_VIEW_ROWS)),
+        "tasks": Want(tasks=TaskQuery(where=where, sort=sort, limit=_VIEW_ROWS)),
         "events": Want(awaited=_VIEW_ROWS, events=_VIEW_ROWS, events_like=text),
         "state": Want(namespaces=True),
         "failures": Want(failure_groups="error", failures=_ROWS, where=where),

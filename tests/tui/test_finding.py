@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,7 +20,7 @@ from dura_tui.filter import FILTERED
 from dura_tui.keys import VIEW_KEYS
 from dura_tui.screens.filtered import FilteredView
 from dura_tui.screens.state import StateView
-from dura_tui.start import Start, command
+from dura_tui.start import Start, WrongStart, begin_with, command
 from tui.harness import (
     Screen,
     Shop,
@@ -210,6 +211,20 @@ async def test_a_search_that_is_cut_short_says_so_and_goes_on_with_the_next_page
                 break
         assert names(pilot) == ["needle"]
         await says(pilot, "1 to 1")
+
+
+async def test_the_help_of_a_list_says_what_its_filter_takes(
+    path: Path, shop: Shop, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("8", "question_mark")
+        await says(
+            pilot,
+            "/  name: queue: id: key: error: step: age> attempts> event:",
+            "/  any other words: part of",
+        )
+        await pilot.press("escape", "5", "question_mark")
+        await says(pilot, "/  part of an event's name")
 
 
 # --- orders -----------------------------------------------------------------------------------------------------------
@@ -442,23 +457,40 @@ async def test_the_monitor_begins_where_it_is_told(path: Path, shop: Shop, clock
         assert monitor(pilot).clipboard == command(str(path), Start("tasks", f"id:{shop.failed}"))
 
 
-WRONG = (
-    (["--view", "failure"], "there is no view 'failure': use one of overview, leases"),
-    (["--view", "failures", "--filter", "name:a step:x"], "this list has no field step"),
-    (["--filter", "state:nope"], "no state 'nope'"),
-    (
-        ["--view", "failures", "--sort", "colour"],
-        "the failures cannot be sorted by 'colour': use one of failed",
-    ),
-    (["--view", "state", "--sort", "age"], "the state has an order of its own only"),
-    (["--view", "overview", "--filter", "x"], "the overview is neither filtered nor sorted"),
-    (["--once", "--view", "queues", "--filter", "mail"], "is printed without a filter"),
-    (["--watch", "abcd", "--sort", "age"], "leave out --view, --filter and --sort"),
+WRONG: tuple[tuple[str | None, str | None, str | None, str], ...] = (
+    ("failure", None, None, "there is no view 'failure': use one of overview, leases"),
+    ("failures", "name:a step:x", None, "this list has no field step"),
+    (None, "state:nope", None, "no state 'nope'"),
+    ("failures", None, "colour", "the failures cannot be sorted by 'colour': use one of failed"),
+    ("state", None, "age", "the state has an order of its own only"),
+    ("overview", "x", None, "the overview is neither filtered nor sorted"),
 )
 
 
-@pytest.mark.parametrize(("options", "words"), WRONG, ids=[" ".join(options) for options, _ in WRONG])
-def test_a_bookmark_that_cannot_be_shown_ends_with_2(
+@pytest.mark.parametrize(("name", "line", "sort", "words"), WRONG, ids=[words for *_, words in WRONG])
+def test_a_bookmark_that_cannot_be_shown_says_what_can(
+    name: str | None, line: str | None, sort: str | None, words: str
+) -> None:
+    with pytest.raises(WrongStart, match=re.escape(words)):
+        begin_with(name, line, sort)
+
+
+def test_without_a_view_the_tasks_are_meant() -> None:
+    assert begin_with(None, None, None) == Start()
+    assert begin_with(None, "state:f", None) == Start("tasks", "state:f")
+    assert begin_with(None, None, "-age") == Start("tasks", "", "-age")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--filter", "state:nope"], "no state 'nope'"),
+        (["--view", "queues", "--filter", "mail"], "is printed without a filter"),
+        (["--view", "none"], "there is no view 'none'"),
+    ],
+    ids=["filter", "queues", "view"],
+)
+def test_the_command_ends_with_2_and_marks_what_is_wrong(
     path: Path, shop: Shop, capsys: pytest.CaptureFixture[str], options: list[str], words: str
 ) -> None:
     assert main([str(path), *options]) == 2
@@ -467,6 +499,14 @@ def test_a_bookmark_that_cannot_be_shown_ends_with_2(
     if "nope" in error:
         lines = error.splitlines()
         assert lines[1].index("nope") == lines[2].index("^^^^")
+
+
+def test_a_printed_list_takes_the_bookmark_of_the_tasks(
+    path: Path, shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for sort in ("age", "-age", "name"):
+        assert main([str(path), "--view", "tasks", "--filter", "state:pending", f"--sort={sort}"]) == 0
+        assert "send_receipt" in capsys.readouterr().out
 
 
 def test_a_command_is_quoted_for_the_shell() -> None:

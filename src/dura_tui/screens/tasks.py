@@ -11,7 +11,7 @@ from rich.text import Text
 from dura.records import Condition, Snapshot, TaskPage, TaskQuery, TaskRow, Want
 from dura.states import TERMINAL, State
 from dura_tui import format as fmt
-from dura_tui.filter import total
+from dura_tui.filter import TASK_ORDERS, total
 from dura_tui.orders import Selection, Target
 from dura_tui.screens.filtered import FilteredView
 from dura_tui.screens.marked import all_tasks
@@ -21,9 +21,6 @@ from dura_tui.widgets.cells import Cell, cell
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 
 PAGE: Final = 200
-
-_AGES: Final = {"": "newest", "age": "newest", "-age": "oldest"}
-"""What the store calls the orders of this view; the others are called alike."""
 
 
 class TasksView(FilteredView[TaskRow]):
@@ -151,7 +148,9 @@ class TasksView(FilteredView[TaskRow]):
 
     def ask(self) -> None:
         """The list is another one from here on: begin with its first page."""
-        self._show(TaskQuery(where=self.where, sort=_AGES.get(self.sort_now, self.sort_now), limit=PAGE))
+        self._show(
+            TaskQuery(where=self.where, sort=TASK_ORDERS.get(self.sort_now, self.sort_now), limit=PAGE)
+        )
         self._before = []
 
     def order_changed(self) -> None:
