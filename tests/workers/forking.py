@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 if __name__ in ("__main__", "__mp_main__"):
     sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -18,6 +19,8 @@ if __name__ in ("__main__", "__mp_main__"):
 from dura import DurableEngine, run_workers
 from dura.store import connections
 from workers.storm import on_threads, spawn_some
+
+R = TypeVar("R")
 
 CHILDREN: Final = 15
 TASKS: Final = 4
@@ -145,6 +148,64 @@ def opening(path: str) -> None:
     engine.close()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code == 0, "a thread was inside SQLite, whose locks the child would find held for ever"
+
+
+class Slow:
+    """SQLite, in which a thread is for a while when it opens or closes a connection."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        self.inside, self.left = threading.Event(), threading.Event()
+        connect, slow = sqlite3.connect, self
+
+        class Connection(sqlite3.Connection):
+            def close(self) -> None:
+                slow.work(super().close)
+
+        def opened(*about: Any, **options: Any) -> Any:
+            return slow.work(partial(connect, *about, factory=Connection, **options))
+
+        sqlite3.connect = opened
+
+    def work(self, call: Callable[[], R]) -> R:
+        if not self.armed or self.inside.is_set():
+            return call()
+        self.inside.set()
+        # Long enough for a fork that does not wait.
+        self.left.wait(0.3)
+        result = call()
+        self.left.set()
+        return result
+
+    def fork_while(self, target: Callable[[], object]) -> None:
+        """Fork while a thread, which makes the call, is inside."""
+        self.armed = True
+        thread = threading.Thread(target=target)
+        thread.start()
+        assert self.inside.wait(20)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if self.left.is_set() else 7)
+        thread.join(30)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code == 0, "a thread was inside SQLite, whose locks the child would find held for ever"
+
+
+def closing(path: str) -> None:
+    """Fork while a thread closes the connection of another, which has ended without closing it."""
+    slow = Slow()
+    engine = DurableEngine(path, synchronous="NORMAL")
+    on_threads([partial(engine.has_state, "n")])
+    slow.fork_while(partial(engine.has_state, "n"))
+    engine.close()
+
+
+def another(path: str) -> None:
+    """Fork while a thread opens another engine."""
+    slow = Slow()
+    engine = DurableEngine(path, synchronous="NORMAL")
+    slow.fork_while(lambda: DurableEngine(path).close())
+    engine.close()
 
 
 def at_once(path: str) -> None:
@@ -324,7 +385,7 @@ def end(path: str) -> None:
     sys.stdin.readline()
 
 
-PROGRAMS: Final = (writers, opening, at_once, pool, descriptors, methods, end)
+PROGRAMS: Final = (writers, opening, closing, another, at_once, pool, descriptors, methods, end)
 
 if __name__ == "__main__":
     {program.__name__: program for program in PROGRAMS}[sys.argv[1]](sys.argv[2])
