@@ -6,8 +6,10 @@ registry, a new key or action included.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 from textual import events
@@ -23,6 +25,9 @@ VIEWS: Final = (*(each.key for each in VIEW_KEYS), "detail")
 
 _ROUNDS: Final = 3
 """Confirmations that may follow each other: a form, what it would do, and the number of tasks."""
+
+_LONGEST: Final = 15.0
+"""Seconds that a key may take."""
 
 _LEAVING: Final = ("q", "ctrl+q", "ctrl+c")
 
@@ -60,6 +65,9 @@ async def settle(pilot: Screen) -> None:
     """Wait until what was set off, and what that set off, has been seen to."""
     for _ in range(3):
         await pilot._wait_for_screen()
+        deadline = monotonic() + _LONGEST
+        while monitor(pilot).typing and monotonic() < deadline:
+            await asyncio.sleep(0.002)
 
 
 async def show(pilot: Screen, number: str, task_id: str) -> None:

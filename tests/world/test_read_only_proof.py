@@ -24,7 +24,7 @@ from world.visiting import NOBODY, shared_folder
 
 SOAK: Final = bool(os.environ.get("DURA_TEST_SOAK"))
 
-DRIVEN: Final = VIEWS if SOAK else ("4", "6", "8")
+DRIVEN: Final = VIEWS if SOAK else ("4", "6")
 """The views that are driven; `make soak` drives all. On the others tests/tui/test_read_only.py presses the same keys in a row."""
 
 
@@ -82,7 +82,7 @@ def test_without_permission_nothing_that_can_be_pressed_changes_the_store(
         before = files(path)
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("driver.py")), str(path), str(NOBODY), clock().isoformat(),
-             ",".join(VIEWS if SOAK else ("4", "6")), *(getattr(shop, name) for name in shop.__dataclass_fields__)],
+             ",".join(VIEWS if SOAK else ("4",)), *(getattr(shop, name) for name in shop.__dataclass_fields__)],
             check=False, capture_output=True, text=True, timeout=180,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
@@ -93,7 +93,7 @@ def test_without_permission_nothing_that_can_be_pressed_changes_the_store(
     assert report["uid"] == NOBODY
     assert report["trouble"] is None
     assert not [text for done, _, text in report["tried"] if done]
-    failed = [text for _, refused, text in report["tried"] if not refused]
+    failed = [text for _, refused, text in report["tried"] if not refused and " failed: " in text]
     assert failed, "no action came as far as the store"
     assert [text for text in failed if "write permission" not in text] == []
     count("keys, commands and buttons pressed without write permission", report["pressed"])
