@@ -223,7 +223,9 @@ def _position(page: str | None, order: str) -> Key | None:
     except (ValueError, TypeError, RecursionError):
         of, key = None, []
     kinds = _KEY_KINDS.get(order.removeprefix("-"), (str, int))
-    fits = tuple(map(type, key)) == kinds and all(abs(part) <= _LARGEST for part in key if isinstance(part, int))
+    fits = tuple(map(type, key)) == kinds and all(
+        abs(part) <= _LARGEST for part in key if isinstance(part, int)
+    )
     if of != order or not fits:
         raise InvalidValue(
             "this is no page of the list as it is sorted and filtered now: begin with the first page"
