@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import DataTable, Input
 
-from dura.errors import InvalidFilter
 from dura.filters import FIELDS, Kind, parse, texts, to_line
 from dura.records import Condition, Snapshot
 from dura_tui import format as fmt
@@ -240,12 +239,7 @@ class FilteredView(ListView[Record]):
     @on(Input.Submitted)
     def _apply_filter(self, event: Input.Submitted) -> None:
         event.stop()
-        try:
-            self.set_filter(event.value)
-        except InvalidFilter as error:
-            self._box.refuse(fmt.printable(str(error)), error.start, error.end)
-        else:
-            self._box.close()
+        self._box.submit(event.value, self.set_filter)
 
     @on(DataTable.HeaderSelected)
     def _sort_by_header(self, event: DataTable.HeaderSelected) -> None:

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import DataTable, Input
 
-from dura.errors import InvalidFilter
 from dura.filters import parse, texts, to_line
 from dura.records import Condition, StateRow, Want
 from dura_tui import format as fmt
@@ -217,12 +216,7 @@ class StateView(View):
     @on(Input.Submitted)
     def _apply_filter(self, event: Input.Submitted) -> None:
         event.stop()
-        try:
-            self.set_filter(event.value)
-        except InvalidFilter as error:
-            self._box.refuse(fmt.printable(str(error)), error.start, error.end)
-        else:
-            self._box.close()
+        self._box.submit(event.value, self.set_filter)
 
     def back(self) -> bool:
         """Out of the filter, from the keys to the namespaces; whether that was possible."""

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.widgets.input import Selection
 
+from dura.errors import InvalidFilter
 from dura_tui import format as fmt
 from dura_tui.completion import Completion
 from dura_tui.widgets.bars import Line
@@ -136,10 +137,16 @@ class FilterBox(Vertical):
         """Hide it."""
         self.line.action_leave()
 
-    def refuse(self, message: str, start: int, end: int) -> None:
-        """Say what is wrong, and mark where."""
-        self._words.put(Text(f" ✗ {message}", "red", no_wrap=True, overflow="ellipsis", end=""))
-        self.line.selection = Selection(start, end)
+    def submit(self, line: str, apply: Callable[[str], object]) -> None:
+        """Apply the line and hide, or say what is wrong with it and mark where."""
+        try:
+            apply(line)
+        except InvalidFilter as error:
+            message = f" ✗ {fmt.printable(str(error))}"
+            self._words.put(Text(message, "red", no_wrap=True, overflow="ellipsis", end=""))
+            self.line.selection = Selection(error.start, error.end)
+        else:
+            self.close()
 
     def know_more(self) -> None:
         """There may be more words to complete with."""
