@@ -21,7 +21,9 @@ def task_info(connection: sqlite3.Connection, task_id: str) -> TaskInfo:
         (task_id,),
     ).fetchone()
     if row is None:
-        raise TaskNotFound(f"there is no task {task_id or '(empty)'}: it was never spawned here, or cleanup removed it")
+        raise TaskNotFound(
+            f"there is no task {task_id or '(empty)'}: it was never spawned here, or cleanup removed it"
+        )
     state, attempts, result, reason = row
     return TaskInfo(
         task_id=task_id,

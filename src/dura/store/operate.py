@@ -71,7 +71,9 @@ def find(tx: Transaction, task_id: str) -> Task:
         (task_id,),
     ).fetchone()
     if row is None:
-        raise TaskNotFound(f"there is no task {task_id or '(empty)'}: it was never spawned here, or cleanup removed it")
+        raise TaskNotFound(
+            f"there is no task {task_id or '(empty)'}: it was never spawned here, or cleanup removed it"
+        )
     state, max_attempts, token, cause, event, run_id, *rest = row
     run = Held(run_id, task_id, *rest)
     return Task(task_id, state, run, token, cause, event, max_attempts)
