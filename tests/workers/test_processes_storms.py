@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import rows
+from counts import Count
 from dura import DurableEngine
 from workers.storm import Ending, come_and_go, storm
 
@@ -24,7 +25,9 @@ def in_a_moment() -> float:
     return time.monotonic() + 1.0
 
 
-def test_a_storm_of_processes_and_threads_makes_every_claim_once_and_every_ending_counts(path: Path) -> None:
+def test_a_storm_of_processes_and_threads_makes_every_claim_once_and_every_ending_counts(
+    path: Path, count: Count
+) -> None:
     engine = DurableEngine(path)
     refs = engine.spawn_many(
         {"name": "job", "params": n, "queue": f"q{n % 3}", "priority": n % 4, "max_attempts": 3}
@@ -53,6 +56,7 @@ def test_a_storm_of_processes_and_threads_makes_every_claim_once_and_every_endin
         )
     assert engine.check() == ()
     engine.close()
+    count("claims in storms of processes", len(endings))
     sys.stdout.write(f"storm: {len(endings)} claims by {PROCESSES} processes of 3 threads, each made once\n")
 
 
