@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from rich.text import Text
@@ -290,12 +290,19 @@ def _why(failure: FailureInfo) -> str:
     return fmt.printable(str(reason))
 
 
+def _moment(stored: str) -> datetime | None:
+    """A stored time; None for a text that is none, which a file of 1.3.0 may hold."""
+    try:
+        return datetime.fromisoformat(stored).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def _failure_row(failure: FailureInfo, now: datetime) -> Row[FailureInfo]:
-    when = datetime.fromisoformat(failure.failed_at)
     return Row(
         failure.run_id,
         (
-            cell(fmt.ago(when, now), "bright_black"),
+            cell(fmt.ago(_moment(failure.failed_at), now), "bright_black"),
             cell(fmt.printable(failure.task_name)),
             cell(str(failure.attempt), "bright_black"),
             cell(_why(failure), "red"),
