@@ -71,7 +71,7 @@ def plausible(name: str, facts: Facts) -> Values:
     seconds = st.one_of(st.integers(0, 100), st.floats(0, 1e9))
     running = [task_id for task_id, run_id in facts.runs.items() if run_id in facts.running]
     some_id = {
-        "task": st.sampled_from([*facts.runs, *running * 4, "no-such-task"]),
+        "task": st.sampled_from([*facts.runs, *running * 2, "no-such-task"]),
         "run": st.sampled_from([*facts.runs.values(), *facts.running * 8, "no-such-run"]),
     }
     optional_run = st.none() | some_id["run"]

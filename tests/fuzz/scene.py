@@ -15,13 +15,15 @@ from dura import DurableEngine, WorkflowSuspended
 from fuzz.calls import Facts
 from fuzz.values import returning
 
-EXAMPLES: Final = int(os.environ.get("DURA_TEST_EXAMPLES", "500")) if os.environ.get("DURA_TEST_SOAK") else 25
+SOAK: Final = bool(os.environ.get("DURA_TEST_SOAK"))
+
+EXAMPLES: Final = int(os.environ.get("DURA_TEST_EXAMPLES", "500")) if SOAK else 25
 """Of each call."""
 
 SETTINGS: Final = settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize=not os.environ.get("DURA_TEST_SOAK"),
+    derandomize=not SOAK,
     database=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
