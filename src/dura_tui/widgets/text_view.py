@@ -98,9 +98,9 @@ def wrap(line: Cell, width: int) -> list[Cell]:
                 continue
             head = head or text[0]
             current.append((head, style))
-            room -= cell_len(head)
+            room = max(room - cell_len(head), 0)
             text = text[len(head) :]
-            if room <= 0 and text:
+            if text:
                 lines.append(tuple(current))
                 current, room = [], width
     lines.append(tuple(current))

@@ -1,0 +1,28 @@
+"""Long lines in the reader: broken after a word where one ends near the edge, and nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from dura_tui.widgets.cells import cell, plain
+from dura_tui.widgets.text_view import wrap
+
+PROSE = "Running runs, the lease that runs out first on top. RECL counts leases of this attempt."
+
+
+def test_prose_is_broken_between_words() -> None:
+    assert [plain(line) for line in wrap(cell(PROSE), 30)] == [
+        "Running runs, the lease that ",
+        "runs out first on top. RECL ",
+        "counts leases of this attempt.",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 30, 200])
+@pytest.mark.parametrize("text", [PROSE, "x" * 90, "漢字" * 20, "", " " * 40])
+def test_every_line_fits_and_all_of_the_text_is_there(width: int, text: str) -> None:
+    pieces = ((text[:10], "red"), (text[10:], ""))
+    lines = [plain(line) for line in wrap(pieces, width)]
+    assert "".join(lines) == text
+    assert all(cell_len(line) <= max(width, 2) for line in lines)
