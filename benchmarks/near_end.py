@@ -15,6 +15,7 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _BATCHES_A_SECOND: Final = 10
 _TICKS_A_VIEW: Final = 60
 _THREADS: Final = 4
+_LIVE: Final = 50
 
 
 def bare() -> None:
@@ -80,16 +81,28 @@ def _resident() -> int:
 
 
 def change(path: str, rows: str) -> None:
-    """Change so many rows a second: a task that is claimed and completed changes its row and its run's, twice each."""
+    """Change so many rows a second: of the newest tasks, which lists begin with, each finishes steps and is extended."""
     from dura import DurableEngine
 
     engine = DurableEngine(path)
-    tasks = int(rows) // 4 // _BATCHES_A_SECOND
-    due = time.monotonic()
+    engine.spawn_many([{"name": "live", "params": None, "priority": 9, "steps": ["a"]} for _ in range(_LIVE)])
+    held = [engine.claim_task(worker_id="changer", timeout_secs=600) for _ in range(_LIVE)]
     print("ready", flush=True)
+    step = 0
+    due = time.monotonic()
     while True:
-        for _ in range(tasks):
-            _work(engine, "changer")
+        for _ in range(int(rows) // 2 // _BATCHES_A_SECOND):
+            task = held[step % _LIVE]
+            assert task is not None
+            engine.checkpoint(
+                task_id=task.task_id,
+                step_name=f"step {step}",
+                fn=lambda: None,
+                owner_run_id=task.run_id,
+                claim_token=task.claim_token,
+            )
+            engine.extend_claim(run_id=task.run_id, by_secs=600, claim_token=task.claim_token)
+            step += 1
         due += 1 / _BATCHES_A_SECOND
         threading.Event().wait(max(due - time.monotonic(), 0.0))
 
