@@ -107,13 +107,16 @@ def optional_moment(value: datetime | None, what: str) -> datetime | None:
     """Check a moment, or None; one without a zone is in UTC.
 
     Raises:
-        InvalidValue: It is no datetime.
+        InvalidValue: It is no datetime, or in UTC it is outside the calendar.
     """
     if value is None:
         return None
     if not isinstance(value, datetime):
         raise InvalidValue(f"{what} must be a datetime, not {shown(value)}")
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidValue(f"{what} is outside the calendar in UTC: {value.isoformat()}") from error
 
 
 def seconds(value: float, what: str, *, positive: bool = False) -> float:

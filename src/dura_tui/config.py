@@ -112,7 +112,8 @@ def parse(text: str, name: str) -> Settings:
     """
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        # A number of thousands of digits, or brackets in thousands of brackets, are none of tomllib's own errors.
         raise WrongSettings(f"{name}: no TOML: {error}") from error
     faults: list[tuple[int, str]] = []
     settings = _read(document, lambda where, what: faults.append((_line_of(text, where), what)))
@@ -232,7 +233,10 @@ def _meant(name: str, known: tuple[str, ...]) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    try:
+        return f'"{value}"' if isinstance(value, str) else str(value)
+    except ValueError:
+        return "…"  # an integer of more digits than Python writes
 
 
 def _line_of(text: str, where: tuple[str, ...]) -> int:

@@ -107,6 +107,17 @@ def test_what_is_no_toml_is_told_with_its_place() -> None:
     assert "at line 2" in faults("slow = true\nrefresh = = 1")[0]
 
 
+@pytest.mark.parametrize("settings", ["refresh = " + "9" * 5000, "refresh = " + "[" * 5000])
+def test_what_is_too_large_or_too_deep_to_be_read_is_no_toml(settings: str) -> None:
+    [line] = faults(settings)
+    assert line.startswith("c.toml: no TOML: ")
+
+
+def test_a_number_that_cannot_be_written_in_digits_is_told() -> None:
+    [line] = faults("refresh = 0x" + "f" * 5000)
+    assert line.startswith("c.toml, line 1: refresh = ")
+
+
 def test_wrong_settings_start_nothing(path: Path, tmp_path: Path) -> None:
     DurableEngine(path).close()
     wrong = tmp_path / "wrong.toml"
@@ -180,3 +191,15 @@ async def test_changed_keys_act_and_are_shown_everywhere(
         await pilot.press("escape", "v", "f4")
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
         assert view(pilot).id == "tasks"
+
+
+async def test_the_help_of_each_view_names_the_keys_as_they_are(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    fill(engine)
+    settings = parse("[keys]\nother-way = 'f6'\nwake = 'f7'", "c")
+    async with running(path, clock, size=(130, 30), settings=settings) as pilot:
+        await pilot.press("7", "question_mark")
+        await says(pilot, "f6  groups by error")
+        await pilot.press("escape", "3", "question_mark")
+        await says(pilot, "can be cut short (f7)")
