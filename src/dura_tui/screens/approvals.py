@@ -26,8 +26,8 @@ class ApprovalsView(FilteredView[Approval]):
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "Runs that sleep on an event, the soonest timeout on top. Which events people emit the store does not know:",
-        "all are here; / shows those with a part of a name, for example approved:",
-        "enter  the task, to look at before answering    e  answers: emits the event, with a payload to begin with",
+        "all are here; {filter} shows those with a part of a name, for example approved:",
+        "enter  the task, to look at before answering    {emit-event}  answers: emits the event, with a payload to begin with",
         "The payload comes from the state namespace `templates` (key: the event's name, or its beginning up to : or /),",
         "else from the latest event of the same beginning.",
     )

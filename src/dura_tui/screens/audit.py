@@ -35,7 +35,7 @@ class AuditView(FilteredView[AuditRow]):
     ABOUT: ClassVar[tuple[str, ...]] = (
         "What operators did, from this monitor, from the command line or through the engine with an actor; written in",
         "the transaction of the action itself. BECAME is the state before and after, or an event's payload.",
-        "enter  the task, or the entry of an event in full    n b  older entries, newer ones",
+        "enter  the task, or the entry of an event in full    {next-page} {page-back}  older entries, newer ones",
     )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002

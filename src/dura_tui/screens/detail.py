@@ -29,7 +29,7 @@ class DetailView(View):
     ABOUT: ClassVar[tuple[str, ...]] = (
         "Steps in the order in which they finished, attempts with the newest first, what went in and came out.",
         "enter  reads the line under the cursor in full",
-        "t  draws the task to scale, then its latest attempt alone, then shows the facts again; a tall screen has both.",
+        "{other-way}  draws the task to scale, then its latest attempt alone, then shows the facts again; a tall screen has both.",
         "A step lasts from the finish of the one before, or its run's start, to its own: a wait that has ended, too.",
     )
 

@@ -36,7 +36,7 @@ class FailuresView(FilteredView[FailureGroup]):
         "The latest failed attempts (at most 2,000), grouped by the type of their error or by the step they failed in.",
         "FAILED counts tasks that are failed now, ATTEMPTS all attempts, those that were tried again too. The bars are",
         "attempts: the last hour in 12 times five minutes, the last day in 24 hours, the present at the right.",
-        "t  groups by error or by step    enter  the task that failed last    R  requeues the group's failed tasks",
+        "{other-way}  groups by error or by step    enter  the task that failed last    {requeue}  requeues the group's failed tasks",
     )
     NOUN: ClassVar[str] = "group"
     ACTS: ClassVar[tuple[str, ...]] = ("requeue",)

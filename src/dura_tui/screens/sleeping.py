@@ -27,8 +27,8 @@ class SleepingView(FilteredView[Sleeper]):
     PART: ClassVar[str] = "sleepers"
 
     ABOUT: ClassVar[tuple[str, ...]] = (
-        "Sleeping runs, the one due first on top. A delay, a backoff or a deferral can be cut short (w); a wait ends",
-        "with its event (e) or its deadline; a sleep ends by itself.",
+        "Sleeping runs, the one due first on top. A delay, a backoff or a deferral can be cut short ({wake}); a wait ends",
+        "with its event ({emit-event}) or its deadline; a sleep ends by itself.",
     )
     NOUN: ClassVar[str] = "run"
     ACTS: ClassVar[tuple[str, ...]] = ("wake", "emit", "cancel")
