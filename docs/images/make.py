@@ -6,6 +6,8 @@ import asyncio
 import re
 from pathlib import Path
 
+from textual.pilot import Pilot
+
 from dura_tui.app import DuraApp
 from dura_tui.demo import DemoStore
 
@@ -14,7 +16,8 @@ HERE = Path(__file__).parent
 
 SCENES = {
     "overview": ["1"],
-    "leases": ["2"],
+    "jump": ["colon", *"0"],
+    "leases": ["escape", "2"],
     "sleeping": ["3"],
     "tasks": ["4"],
     "filter": ["slash", *"-state:completed age<1h name:", "tab", "tab"],
@@ -22,7 +25,7 @@ SCENES = {
     "timeline": ["t"],
     "requeue": ["t", "t", "escape", "R"],
     "events": ["escape", "5"],
-    "emit": ["e"],
+    "emit": [*"jjjj", "e"],
     "state": ["escape", "6"],
     "edit": ["enter", "E"],
     "failures": ["escape", "7"],
@@ -43,16 +46,27 @@ def plain(svg: str) -> str:
     return svg.replace("Fira Code, monospace", "ui-monospace, Menlo, Consolas, monospace")
 
 
+async def settle(pilot: Pilot[None], app: DuraApp) -> None:
+    """Let every key do its work, and the store be read for what is shown then."""
+    await pilot.pause(1.0)
+    for _ in range(200):
+        if not app.typing:
+            break
+        await pilot.pause(0.1)
+    await pilot.pause(1.0)
+
+
 async def main() -> None:
     """Let the demo run until there is something of everything, then go through the scenes."""
     with DemoStore() as demo:
         await asyncio.sleep(15)
         app = DuraApp(demo.path, demo=True)
         async with app.run_test(size=SIZE) as pilot:
-            await pilot.pause(1.5)
+            await settle(pilot, app)
             for name, keys in SCENES.items():
-                await pilot.press(*keys)
-                await pilot.pause(1.5)
+                for key in keys:
+                    await pilot.press(key)
+                await settle(pilot, app)
                 (HERE / f"{name}.svg").write_text(
                     plain(app.export_screenshot(title="dura-tui --demo")), "utf-8"
                 )
