@@ -498,9 +498,7 @@ def test_log_that_was_deleted_under_a_reader_does_not_hide_its_successor(path: P
 # --- forks ------------------------------------------------------------------------------------------------------------
 
 
-def test_child_of_a_fork_opens_anew_and_leaves_the_parents_connection_alone(
-    path: Path, reader: Reader
-) -> None:
+def test_child_of_a_fork_and_its_parent_open_anew(path: Path, reader: Reader) -> None:
     make(path)
     with closing(connect(path)) as writer:
         add(writer)
@@ -514,6 +512,8 @@ def test_child_of_a_fork_opens_anew_and_leaves_the_parents_connection_alone(
             finally:
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert reader.changed()
+        assert reader.read(count) == ("live", 2)
         assert not reader.changed()
         add(writer)
         assert reader.changed()

@@ -17,6 +17,7 @@ if __name__ in ("__main__", "__mp_main__"):
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dura import DurableEngine, run_workers
+from dura.monitor import Monitor
 from dura.store import connections
 from workers.storm import on_threads, spawn_some
 
@@ -208,6 +209,19 @@ def another(path: str) -> None:
     engine.close()
 
 
+def looking(path: str) -> None:
+    """Fork while a thread looks at the store, and once it has: a copy of its connection would lend the child the log's index."""
+    engine = DurableEngine(path)
+    slow = Slow()
+    monitor = Monitor(path)
+    slow.fork_while(monitor.snapshot)
+    monitor.snapshot()
+    ended(forked(partial(nothing_is_open, path)))
+    monitor.snapshot()
+    monitor.close()
+    engine.close()
+
+
 def at_once(path: str) -> None:
     """Fork from several threads at once, while another holds an update open."""
     engine = DurableEngine(path, synchronous="NORMAL")
@@ -304,12 +318,17 @@ def descriptors(path: str) -> None:
         assert others(path) == before, what.__name__
         say(f"{what.__name__}: {times} times, {len(fds())} descriptors")
     engine.close()
-    assert len(fds()) == len(others(path))
+    nothing_is_open(path)
+
+
+def nothing_is_open(path: str) -> None:
+    """No file of the store."""
+    assert len(fds()) == len(others(path)), fds()
 
 
 def in_child(engine: DurableEngine, path: str, before: list[str]) -> None:
     """A child has connections of its own, and of its parent's none."""
-    assert len(fds()) == len(others(path))
+    nothing_is_open(path)
     spawn_some(engine, "child", 1)
     assert others(path) == before
 
@@ -385,7 +404,7 @@ def end(path: str) -> None:
     sys.stdin.readline()
 
 
-PROGRAMS: Final = (writers, opening, closing, another, at_once, pool, descriptors, methods, end)
+PROGRAMS: Final = (writers, opening, closing, another, looking, at_once, pool, descriptors, methods, end)
 
 if __name__ == "__main__":
     {program.__name__: program for program in PROGRAMS}[sys.argv[1]](sys.argv[2])

@@ -36,8 +36,15 @@ def test_parent_and_forked_children_go_on_with_the_engine_and_lose_nothing(
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
 
 
-def test_a_fork_waits_for_a_thread_that_opens_its_first_connection(path: Path) -> None:
-    run("opening", path)
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param("opening", id="opens its first connection"),
+        pytest.param("looking", id="looks without writing"),
+    ],
+)
+def test_a_fork_waits_for_a_thread_that(path: Path, what: str) -> None:
+    run(what, path)
 
 
 _OVERLOOKED = (
@@ -54,7 +61,7 @@ _OVERLOOKED = (
         pytest.param("another", id="opens an engine"),
     ],
 )
-def test_a_fork_waits_for_a_thread_that(path: Path, what: str) -> None:
+def test_a_fork_waits_too_for_a_thread_that(path: Path, what: str) -> None:
     run(what, path)
 
 

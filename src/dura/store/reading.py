@@ -21,6 +21,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
@@ -38,6 +39,9 @@ BUSY_TIMEOUT: Final = 0.5
 
 _TRIES: Final = 4
 """How often a look is repeated because the files changed under it."""
+
+_FORK_PATIENCE: Final = 5.0
+"""Seconds that a fork waits for a look to end."""
 
 LIVE: Final = "live"
 STILL: Final = "still"
@@ -96,7 +100,8 @@ class Reader:
         self._copy_limit = copy_limit
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
-        _readers.add(self)
+        with _forks.coming:
+            _readers.add(self)
 
     def read(self, look: Callable[[sqlite3.Connection, Source], R]) -> R:
         """Run `look` in one read transaction and return what it returns; nothing is held afterwards.
@@ -138,6 +143,18 @@ class Reader:
         """Close the connection; a later look opens anew."""
         with self._lock:
             self._drop()
+
+    def rest(self, patience: float) -> bool:
+        """Close the connection, and let nobody look until `go_on`. False: a look took longer than so many seconds."""
+        if not self._lock.acquire(timeout=patience):
+            return False
+        with suppress(StoreError):
+            self._drop()
+        return True
+
+    def go_on(self) -> None:
+        """Undo `rest`."""
+        self._lock.release()
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -252,9 +269,50 @@ _readers: weakref.WeakSet[Reader] = weakref.WeakSet()
 _inherited: list[_Opened] = []
 
 
-def _after_fork_in_child() -> None:
-    for reader in tuple(_readers):
-        reader._forget()  # noqa: SLF001 - this module's own class
+class _Forks:
+    """Lets a fork wait until no other thread looks, and closes what is open.
+
+    SQLite's own locks must be free, or the child finds them held for ever. And a connection that the child has a copy of lends
+    the child's others its memory of the log's index, which the parent may remove meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.coming = threading.Lock()
+        """Held while a reader comes, and while the process forks."""
+        self._forking = threading.Lock()
+        """Held by the thread that forks."""
+        self._taken: list[Reader] = []
+
+    def before(self) -> None:
+        """Take and close every reader once it is idle, and let none come. One that looks for too long is left."""
+        self._forking.acquire()
+        seen: list[Reader] = []
+        while True:
+            self.coming.acquire()
+            new = [reader for reader in tuple(_readers) if reader not in seen]
+            if not new:
+                return
+            self.coming.release()
+            seen += new
+            for reader in new:
+                if reader.rest(_FORK_PATIENCE):
+                    self._taken.append(reader)
+
+    def in_parent(self) -> None:
+        """Let all go on."""
+        self.coming.release()
+        while self._taken:
+            self._taken.pop().go_on()
+        self._forking.release()
+
+    def in_child(self) -> None:
+        """Begin anew."""
+        self.coming, self._forking = threading.Lock(), threading.Lock()
+        self._taken.clear()
+        for reader in tuple(_readers):
+            reader._forget()  # noqa: SLF001 - this module's own class
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+_forks: Final = _Forks()
+
+os.register_at_fork(before=_forks.before, after_in_parent=_forks.in_parent, after_in_child=_forks.in_child)
