@@ -131,7 +131,7 @@ def follow(reader: Reader) -> None:
     reader.start_worker()
     [(_, printed)] = session(killed)
     reader.wait_for(printed)
-    assert kill == "$ pkill -KILL -f 'python shop.py'\n"
+    assert kill == "$ kill -KILL %1\n"
     assert reader.stop_worker(signal.SIGKILL) == -signal.SIGKILL
     reader.run(leases)
     [(_, printed)] = session(reader.next("console"))
