@@ -230,7 +230,9 @@ async def test_a_key_meets_the_row_that_has_just_left_never_its_neighbour(
         engine.cancel_task(shop.backed_off)
         await until(pilot, lambda: table(pilot).ghost == first)
         assert table(pilot).key == first
-        await pilot.press("w", "y")
+        await pilot.press("w")
+        await says(pilot, "has left the list; was ◐ sleeping")
+        await pilot.press("y")
         await says(pilot, "✗ wake refused", "cancelled")
         assert run_of(path, shop.delayed)["state"] == "sleeping"
         clock.advance(6)

@@ -246,6 +246,20 @@ async def test_a_row_that_has_left_the_list_says_so_in_words_for_terminals_that_
         await gone(pilot, "has left the list")
 
 
+async def test_a_row_that_left_while_its_list_was_out_of_sight_leaves_no_ghost(
+    path: Path, shop: Shop, engine: DurableEngine, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: len(table(pilot).keys) == 1)
+        await pilot.press("9")
+        engine.cancel_task(shop.running)
+        await tick(pilot, clock, 40)
+        await pilot.press("2")
+        await says(pilot, "No leases: no worker holds a run.")
+        assert table(pilot).ghost is None
+
+
 async def test_a_lease_that_ran_out_and_nobody_took_back_is_said_in_the_overview(
     path: Path, shop: Shop, clock: ManualClock
 ) -> None:

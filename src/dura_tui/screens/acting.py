@@ -15,6 +15,7 @@ from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, Outcome, Selection, Target
 from dura_tui.screens.marked import marked
 from dura_tui.screens.view import Hint, View
+from dura_tui.widgets.live_table import LiveTable
 
 if TYPE_CHECKING:
     from dura_tui.app import DuraApp
@@ -40,6 +41,11 @@ class ActingScreen(Screen[None]):
 
     def draw_lines(self, now: datetime) -> None:
         """Draw what surrounds the view."""
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the row under the cursor has left its list."""
+        return isinstance(self.focused, LiveTable) and self.focused.ghost is not None
 
     # --- marks -------------------------------------------------------------------------------------------------------
 
@@ -146,7 +152,7 @@ class ActingScreen(Screen[None]):
         elif selection is not None:
             self.app.push_screen(ManyDialog(action, selection), self._asked_for_many)
         else:
-            self.app.push_screen(dialog_for(action, target), self._asked)
+            self.app.push_screen(dialog_for(action, target, left=self.has_left), self._asked)
 
     def _asked(self, order: Order | None) -> None:
         self.dura.want_changed()

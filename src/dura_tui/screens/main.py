@@ -49,6 +49,8 @@ class MainScreen(ActingScreen, FindingScreen):
         self.shown = VIEWS[0]
         """The name of the view that is shown; `detail` for the task detail."""
         self._origin = self._before = VIEWS[0]
+        self._came_back = False
+        """Whether the view was out of sight, and nothing was read for it since."""
         self._title, self._tabs = Line(id="title"), Line(id="tabs")
         self._status, self._keys = Line(id="status"), Line(id="keys")
         self._trouble = Static(id="trouble")
@@ -101,6 +103,10 @@ class MainScreen(ActingScreen, FindingScreen):
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Hand the view a snapshot that answers its want."""
+        if self._came_back:
+            self._came_back = False
+            for table in self.view.query(LiveTable):
+                table.came_back()
         self.view.show(snapshot, now)
         self.draw_lines(now)
 
@@ -156,7 +162,7 @@ class MainScreen(ActingScreen, FindingScreen):
             quiet = self.dura.keymap.for_action("quiet")
             text.append(f"{'; '.join(self.dura.alarms.lines)}   {quiet} quiets", "bold red")
             return text
-        if isinstance(self.focused, LiveTable) and self.focused.ghost is not None:
+        if self.has_left:
             text.append("has left the list  ", "bold yellow")
         text.append(self.view.describe(), "bright_black")
         return text
@@ -201,6 +207,7 @@ class MainScreen(ActingScreen, FindingScreen):
     def _switch(self, name: str) -> None:
         if name not in self._views:
             return  # Clicked in the moment before it is there.
+        self._came_back = self._came_back or name != self.shown
         self.shown = name
         self._switcher.current = name
         self.view.enter()

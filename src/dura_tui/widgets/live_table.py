@@ -114,7 +114,7 @@ class LiveTable(DataTable[Text], Generic[Record]):
         self._places: tuple[int, ...] = ()
         self._ghost: tuple[str, datetime] | None = None
         self._awaited_key: str | None = None
-        self._read = False
+        self._read = self._returned = False
         self._sorted: tuple[str, bool] | None = None
         self.marks = Marks[Record](self)
         """The rows that are marked for an action."""
@@ -152,6 +152,10 @@ class LiveTable(DataTable[Text], Generic[Record]):
         """How many cells a column has for its text; 0 while it is not shown."""
         column = self.columns.get(ColumnKey(str(place)))
         return column.width if column is not None else 0
+
+    def came_back(self) -> None:
+        """What is shown next is read anew: a row that left the list meanwhile was seen by nobody, and leaves no ghost."""
+        self._returned = True
 
     def show_rows(self, rows: Sequence[Row[Record]], now: datetime) -> None:
         """Show these rows in this order, keeping cursor and scroll on their keys."""
@@ -210,8 +214,9 @@ class LiveTable(DataTable[Text], Generic[Record]):
     def _with_ghost(self, rows: Sequence[Row[Record]], now: datetime) -> dict[str, Row[Record]]:
         """The rows by key, and the cursor's row, struck out, if it has just left the list."""
         wanted = {row.key: row for row in rows}
-        row = self._under_cursor()
-        if row is None or row.key in wanted:
+        row, returned = self._under_cursor(), self._returned
+        self._returned = False
+        if returned or row is None or row.key in wanted:
             self._ghost = None
             return wanted
         if self._ghost is None or self._ghost[0] != row.key:
