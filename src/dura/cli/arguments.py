@@ -69,7 +69,7 @@ def _yes(parser: argparse.ArgumentParser) -> None:
 
 def status(parser: argparse.ArgumentParser) -> None:
     """Arguments of `dura status`."""
-    _limit(parser, "rows a list", 5)
+    _limit(parser, "leases, sleepers, awaited events and failed attempts", 5)
     _reveal(parser)
 
 
@@ -186,7 +186,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
         "--by",
         metavar="SECONDS",
         type=values.some_seconds,
-        help="how long from now the lease lasts: seconds, or a duration such as 15m",
+        help="how long the lease lasts, counted from now: seconds, or a duration such as 15m",
     )
     until.add_argument("--until", metavar="TIME", type=values.moment, help="when the lease ends, as ISO text")
     _operator(parser)

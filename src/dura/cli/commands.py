@@ -174,7 +174,10 @@ _ACTING: Final = (
     Command(
         name="extend",
         summary="let a running task's lease end later",
-        about="A lease that ends later than asked for already stays as it is.",
+        about=(
+            "The time is counted from now, not added to what is left: a lease that ends later already stays "
+            "as it is."
+        ),
         takes="ID [ID ...] (--by SECONDS | --until TIME)",
         arguments=arguments.extend,
         run=acting.extend,
