@@ -303,6 +303,12 @@ def test_what_is_no_text_is_refused(value: Any) -> None:
         ("password => hunter2", "password => [hidden]"),
         ("password='not closed", "password='[hidden]"),
         ("session: ab-12 is gone", "session: [hidden] is gone"),
+        (r"said '{\"body\": \"{\\\"token\\\": \\\"abc\\\"}\"}'", r"said '{\"body\": \"{\\\"token\\\": \\\"[hidden]\\\"}\"}'"),
+        ('environ["API_KEY"] = "abc"', 'environ["API_KEY"] = "[hidden]"'),
+        ("password[]=abc&user[token]=d&tokens[0]=e", "password[]=[hidden]&user[token]=[hidden]&tokens[0]=[hidden]"),
+        ('Authorization: Digest username="ann", response="abc"', "Authorization: [hidden]"),
+        ("curl -H 'Cookie: a=b; sid=\"abc\"' https://x", "curl -H 'Cookie: [hidden]' https://x"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQ", "-----BEGIN PGP PRIVATE KEY BLOCK-----[hidden]"),
     ],
 )  # fmt: skip
 def test_secrets_in_messages_are_hidden(text: str, after: str) -> None:

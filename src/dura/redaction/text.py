@@ -19,14 +19,14 @@ ENDS_OF_NAMES: Final = (":", "=", " ")
 
 # A name as in headers, queries, assignments and dicts, written out or as text inside text; with the word before it.
 _PAIR: Final = re.compile(
-    r"""(?<![\w.-])(?:(?P<before>[\w-]++)\ )?(?P<name>[\w.-]++)\\?["'\]]?\s*+(?P<sign>=>|[=:](?![=:]))\s*+""",
+    r"""(?<![\w.-])(?:(?P<before>[\w-]++)\ )?(?P<name>[\w.-]++)\\*+["']?(?:\[\d*+\]|\])?\s*+(?P<sign>=>|[=:](?![=:]))\s*+""",
     re.VERBOSE,
 )
 _VALUE: Final = re.compile(
     r"""
     (?:[bBfFrRuU]{1,2}(?=["']))?
     (?:
-      \\["'](?P<inner>[^"'\\]*+)
+      \\++["'](?P<inner>[^"'\\]*+)
     | (?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote)).)*+)
     | (?P<bare>[^\s,;&"'<>()\[\]{}]*+(?:[(\[{][^)\]}]*+[)\]}]?)?)
     )
@@ -34,14 +34,16 @@ _VALUE: Final = re.compile(
     re.VERBOSE,
 )
 _HEADER: Final = re.compile(r"(?:cookie|authorization)$", re.IGNORECASE)
-_HEADER_VALUE: Final = re.compile(r"""[^"'\s][^"'\r]*""")
+_HEADER_VALUE: Final = re.compile(r"""[^"'\s](?:(?<==)\\*+"[^"\r]*+"|[^"'\r])*""")
 
 _URL_PASSWORD: Final = re.compile(
     r"""(://[^\s/:@"']*+:)(?:[^\s/@"']++(?=@)|(?!\d{1,5}…\Z)[^\s/@"'…]*+(?=…\Z))"""
 )
 _SCHEME: Final = re.compile(r"""(\b(?i:bearer|basic)\s+)(?=\S[^\s"',;]*[\dA-Z=])[^\s"',;]{6,}""")
 
-_PRIVATE_KEY: Final = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL)
+_PRIVATE_KEY: Final = re.compile(
+    r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL
+)
 
 _FRAME: Final = re.compile(r'\s*File ".*", line \d+')
 _NO_SECRET: Final = re.compile(r"(?:none|null|nil|undefined|true|false)[.!?]?", re.IGNORECASE)
