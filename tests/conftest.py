@@ -18,6 +18,9 @@ from counts import Count, Counts, counter
 from dura import ClaimedTask, DurableEngine
 from dura.store import door
 
+# Also other tests import its modules; their assertions are to say what they compared, as those in tests do.
+pytest.register_assert_rewrite("model")
+
 UNBATCHED = Path(__file__).parent / "unbatched"
 
 
