@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
+import pytest
+from rich.console import Console
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.widgets import _data_table
 
 from dura_tui.widgets.cells import cell
 from dura_tui.widgets.live_table import GHOST_SECONDS, Column, LiveTable, Row
@@ -160,6 +164,23 @@ async def test_columns_come_and_go_with_the_width_and_the_cursor_stays() -> None
         assert [str(column.label) for column in table.ordered_columns] == ["KEY", "VALUE"]
         assert table.key == "task-020"
         assert table.virtual_size.width <= 40
+
+
+async def test_no_cell_is_measured_when_columns_come_or_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with shown(names(30)) as (table, pilot):
+        measured: list[str] = []
+        measure: Callable[..., int] = vars(_data_table)["measure"]
+
+        def spy(console: Console, renderable: Any, default: int) -> int:
+            measured.append(str(renderable))
+            return measure(console, renderable, default)
+
+        monkeypatch.setattr(_data_table, "measure", spy)
+        await pilot.resize_terminal(40, 12)
+        await pilot.resize_terminal(80, 12)
+        await pilot.pause()
+        assert len(table.columns) == 3
+        assert set(measured) <= {"KEY", "VALUE", "MORE"}
 
 
 async def test_an_empty_list_says_what_it_would_hold() -> None:

@@ -298,6 +298,8 @@ class LiveTable(DataTable[Text], Generic[Record]):
             self._column_locations = TwoWayDict({})
             for place in places:
                 self.add_column(self._label(place, widths[place]), width=widths[place], key=str(place))
+            # Every cell would be measured for widths that are given; of a long list that takes seconds.
+            self._updated_cells.clear()
             self._replace_rows(self._shown)
             self._take_awaited_key()
         for place in places:
