@@ -18,9 +18,6 @@ from counts import Count, Counts, counter
 from dura import ClaimedTask, DurableEngine
 from dura.store import door
 
-# Also other tests import its modules; their assertions are to say what they compared, as those in tests do.
-pytest.register_assert_rewrite("model")
-
 UNBATCHED = Path(__file__).parent / "unbatched"
 
 
@@ -32,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Its assertions are to say what they compared, as those in tests do, whoever imports it first.
+    pytest.register_assert_rewrite("model")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background job ignores Ctrl-C, and so would every program that a test starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
