@@ -18,6 +18,7 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Final, NoReturn, TextIO
 
+from dura.command_line import advised, without_value
 from dura.durations import parse_duration
 from dura.errors import InvalidFilter, InvalidValue, StoreBusy, StoreError
 from dura.filters import marked
@@ -160,15 +161,18 @@ def _parser() -> argparse.ArgumentParser:
 class _Parser(argparse.ArgumentParser):
     """Arguments, and what they exclude."""
 
+    _words: Sequence[str] = ()
+
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, without what a terminal would obey, and end."""
-        super().error(printable(message))
+        """Say what is wrong in two lines, without what a terminal would obey, and end."""
+        said = printable(advised(message, self._words))
+        self.exit(_WRONG, f"dura-tui: {said}\n          `dura-tui --help` shows what it takes\n")
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
         words = sys.argv[1:] if args is None else list(args)
-        if empty := next((word for word in words if word.startswith("--") and word.endswith("=--")), None):
-            # argparse takes the second `--` for the end of the options, and the value for none at all.
-            self.error(f"{empty!r} gives no value")
+        self._words = words
+        if (word := without_value(words)) is not None:
+            self.error(f"{word!r} gives no value")
         options = super().parse_args(words, namespace)
         if options.demo and options.path is not None:
             self.error("--demo makes its own file: leave out the path")
@@ -179,7 +183,9 @@ class _Parser(argparse.ArgumentParser):
         if options.timeout is not None and options.watch is None:
             self.error("--timeout is for --watch")
         if not (options.demo or options.print_config) and options.path is None:
-            self.error("which store? Give the path of its file, or --demo")
+            self.error(
+                f"which store? Give the path of its file{', or --demo' if options.watch is None else ''}"
+            )
         return options
 
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -71,6 +72,21 @@ def test_a_wrong_command_line_is_two_lines_at_most_and_code_2(dura: Command, arg
 )  # fmt: skip
 def test_a_wrong_option_is_a_usage_error(dura: Command, shop: Shop, option: list[str]) -> None:
     assert dura("tasks", shop.path, *option).code == 2
+
+
+def test_a_value_that_looks_like_an_option_is_answered_with_how_to_write_it(
+    dura: Command, shop: Shop
+) -> None:
+    for option, value, written in (
+        ("--filter", "-name:b*", "--filter='-name:b*'"),
+        ("--sort", "-name", "--sort=-name"),
+    ):
+        done = dura("tasks", shop.path, option, value)
+        assert done.code == 2
+        assert done.err.startswith(f"dura: argument {option}: expected one argument; ")
+        assert done.err.splitlines()[0].endswith(f"write {written}")
+        assert dura("tasks", shop.path, *shlex.split(written)).code in (0, 1)
+    assert "write" not in dura("tasks", shop.path, "--sort").err
 
 
 def make_other_database(path: Path) -> None:

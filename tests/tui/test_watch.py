@@ -127,6 +127,14 @@ def test_what_does_not_go_together_is_refused(path: Path, arguments: tuple[str, 
     assert words in trouble
 
 
+def test_a_watch_without_a_store_is_not_offered_the_demo_that_it_refuses(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dura_tui", "--watch", "abcd"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Give the path of its file" in done.stderr
+    assert "--demo" not in done.stderr
+
+
 def test_on_a_terminal_a_last_line_says_where_the_task_is(path: Path, live: DurableEngine) -> None:
     task_id = live.spawn_task(name="charge_order", params=None, steps=["charge", "receipt"]).task_id
     terminal = Terminal("-m", "dura_tui", path, "--refresh", "0.1", "--watch", task_id[-8:])

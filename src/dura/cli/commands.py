@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from dura.cli import acting, arguments, detail, emitting, overview, reading, remembering, upkeep
 from dura.cli.exits import MEANINGS, CommandFailed, Exit
+from dura.command_line import advised, without_value
 
 _WIDTH: Final = 79
 
@@ -20,15 +21,17 @@ _WIDTH: Final = 79
 class _Parser(argparse.ArgumentParser):
     """A parser that tells errors in two lines."""
 
+    _words: Sequence[str] = ()
+
     def error(self, message: str) -> NoReturn:
+        message = advised(message, self._words)
         raise CommandFailed(f"{message}\n`{self.prog} --help` shows what it takes", Exit.USAGE)
 
     def parse_words(self, words: list[str]) -> argparse.Namespace:
         """Parse a command line, options anywhere."""
-        for word in words:
-            if word.startswith("--") and word.endswith("=--"):
-                # argparse takes the second `--` for the end of the options, and the value for none at all.
-                self.error(f"{word!r} gives no value")
+        self._words = words
+        if (word := without_value(words)) is not None:
+            self.error(f"{word!r} gives no value")
         # Mixed, options and names are told apart in two passes, of which the second has forgotten the `--`.
         return self.parse_args(words) if "--" in words else self.parse_intermixed_args(words)
 
