@@ -130,7 +130,11 @@ async def test_what_moves_on_while_the_dialog_is_open_is_skipped_with_its_presen
         await pilot.press("space", "space", "w")
         await says(pilot, "Type 2 to go on")
         engine.cancel_task(many[0])
-        await pilot.press("2", "enter", "enter")
+        await pilot.press(*"99", "enter", "enter")
+        await says(pilot, "✗ 99 is not 2")
+        await pilot.press("backspace")
+        await gone(pilot, "is not 2")
+        await pilot.press("backspace", "2", "enter", "enter")
         await says(
             pilot,
             "changed 1, skipped 1 (moved on)",
@@ -188,6 +192,19 @@ async def test_what_the_action_does_not_fit_is_left_out_before_it_is_counted(
         await pilot.press("escape", "x")
         await says(pilot, "1 task. Type 1 to go on", "left out")
         await pilot.press("escape")
+
+
+async def test_a_dialog_about_none_offers_only_to_leave(
+    path: Path, many: list[str], clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await go_to(pilot, "4", many[0])
+        await pilot.press("asterisk", "R")
+        await says(pilot, "There is none to which this can be done.", "esc leaves")
+        for word in ("keep every finished step", "their number", "reason", "Requeue ", "enter twice"):
+            assert word not in text(pilot)
+        await pilot.press("6", "enter")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
 
 async def test_claims_are_extended_each_by_as_much(

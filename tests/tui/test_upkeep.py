@@ -138,7 +138,9 @@ async def test_cleanup_counts_first_asks_for_the_number_and_tells_how_far_it_is(
             pilot, "3 tasks that ended before 2026-01-01 00:30:00 UTC", "1 completed, 1 failed, 1 cancelled",
             "Type 3", "dura cleanup", "--before=2026-01-01T00:30:00",
         )  # fmt: skip
-        await pilot.press("tab", "3", "enter", "enter")
+        await pilot.press("tab", "4", "enter")
+        await says(pilot, "✗ 4 is not 3")
+        await pilot.press("backspace", "3", "enter", "enter")
         await says(pilot, "3 of 3", "clean up: removed 3", "ended · esc closes")
         await pilot.press("escape")
         await says(pilot, "✓ clean up: removed 3")

@@ -19,7 +19,7 @@ from dura_tui import format as fmt
 from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, order_for
 from dura_tui.screens.dialog import Buttons, CommandLine, Dialog, reason_entry
-from dura_tui.screens.many import NUMBER_KEYS
+from dura_tui.screens.many import NUMBER_KEYS, not_theirs, number_in
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.entry import Entry
 
@@ -42,6 +42,8 @@ class CleanupDialog(Dialog[BulkOrder]):
         """What ended before this moment goes: what is counted is what is removed."""
         self._told: Removable | None = None
         self._wrong = ""
+        self._refused = ""
+        """The number that was entered and is not that of the tasks."""
         self._age = Entry(_DEFAULT, id="age", compact=True)
         self._said = Static(id="removable")
         self._count = Entry(
@@ -100,8 +102,10 @@ class CleanupDialog(Dialog[BulkOrder]):
     @on(Input.Changed, "#count")
     @on(Input.Changed, "#reason")
     def _redraw(self) -> None:
+        typed = number_in(self._count.value)
+        if typed != self._refused:
+            self._refused = ""
         self._said.update(Text("\n").join(to_text(line) for line in self._said_lines()))
-        typed = self._count.value.strip().replace(",", "")
         told = self._told
         self._buttons.yes.disabled = (
             told is None or not (told.tasks or told.events) or typed != str(told.tasks)
@@ -129,6 +133,7 @@ class CleanupDialog(Dialog[BulkOrder]):
                 "red" if told.failed else "",
             ),
             cell(f"State is never touched. It cannot be undone. Type {number} to remove them.", ""),
+            *([not_theirs(self._refused, told.tasks)] if self._refused else []),
         ]
 
     # --- the operator ------------------------------------------------------------------------------------------------
@@ -142,7 +147,13 @@ class CleanupDialog(Dialog[BulkOrder]):
 
     @on(Input.Submitted)
     def _entered(self) -> None:
-        (self._buttons.no if self._buttons.yes.disabled else self._buttons.yes).focus()
+        typed, told = number_in(self._count.value), self._told
+        if told is not None and (told.tasks or told.events) and typed not in ("", str(told.tasks)):
+            self._refused = typed
+            self._redraw()
+            self._count.focus()
+        else:
+            (self._buttons.no if self._buttons.yes.disabled else self._buttons.yes).focus()
 
     @on(Button.Pressed, "#yes")
     def _done(self) -> None:

@@ -128,14 +128,19 @@ class Buttons(Vertical):
         super().__init__(classes="below")
         self.no = Button("Cancel", id="no", compact=True)
         self.yes = Button(verb, id="yes", compact=True)
-        self._keys = keys
+        self._foot = Static(keys, classes="foot")
 
     def compose(self) -> ComposeResult:
         """Side by side, and the keys."""
         with Horizontal(classes="buttons"):
             yield self.no
             yield self.yes
-        yield Static(self._keys, classes="foot")
+        yield self._foot
+
+    def leave_only(self) -> None:
+        """Offer nothing but to leave: there is nothing to be done."""
+        self.yes.display = False
+        self._foot.update("esc leaves")
 
 
 def reason_entry() -> Entry:

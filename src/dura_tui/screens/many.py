@@ -56,6 +56,8 @@ class ManyDialog(Dialog[BulkOrder]):
         self._following: str | None = None
         self._found = self._more = False
         self._now: datetime | None = None
+        self._refused = ""
+        """The number that was entered and is not theirs."""
         self._how: How | None = how_for(action)
         self._said = Static(id="targets")
         self._count = Entry(placeholder="their number", id="count", compact=True, select_on_focus=False)
@@ -148,11 +150,22 @@ class ManyDialog(Dialog[BulkOrder]):
     @on(TextArea.Changed)
     @on(OptionList.OptionHighlighted)
     def _redraw(self) -> None:
+        typed = number_in(self._count.value)
+        if typed != self._refused:
+            self._refused = ""
         self._said.update(Text("\n").join(to_text(line) for line in self._said_lines()))
-        typed = self._count.value.strip().replace(",", "")
+        if self._found and not self._targets:
+            self._offer_nothing()
         wrong = self._how is not None and bool(self._how.wrong())
         self._buttons.yes.disabled = wrong or not self._targets or typed != str(len(self._targets))
         self._command.show_orders(self)
+
+    def _offer_nothing(self) -> None:
+        for part in (self._how, self._count, self._reason):
+            if part is not None:
+                part.display = False
+        self._buttons.leave_only()
+        self._buttons.no.focus(scroll_visible=False)
 
     def _said_lines(self) -> list[Cell]:
         noun, count = self._selection.noun, len(self._targets)
@@ -170,6 +183,8 @@ class ManyDialog(Dialog[BulkOrder]):
             titles = ", ".join(target.title for target in self._targets[:_NAMED])
             rest = f" and {fmt.number(count - _NAMED)} more" if count > _NAMED else ""
             lines.append(cell(f"{titles}{rest}", "bright_black"))
+            if self._refused:
+                lines.append(not_theirs(self._refused, count))
         else:
             lines.append(cell("There is none to which this can be done.", "yellow"))
         lines += _left_out("have moved on", self._moved) + _left_out("are not for this", self._unfit)
@@ -179,7 +194,8 @@ class ManyDialog(Dialog[BulkOrder]):
 
     def on_key(self, event: Key) -> None:
         """Digits go to the number, wherever the focus is but in a line."""
-        if event.character and event.character.isdigit() and not isinstance(self.focused, Input | TextArea):
+        typing = isinstance(self.focused, Input | TextArea) or not self._count.display
+        if event.character and event.character.isdigit() and not typing:
             event.stop()
             self._count.focus()
             self._count.insert_text_at_cursor(event.character)
@@ -190,7 +206,13 @@ class ManyDialog(Dialog[BulkOrder]):
 
     @on(Input.Submitted)
     def _entered(self) -> None:
-        (self._buttons.no if self._buttons.yes.disabled else self._buttons.yes).focus()
+        typed = number_in(self._count.value)
+        if self._targets and typed not in ("", str(len(self._targets))):
+            self._refused = typed
+            self._redraw()
+            self._count.focus()
+        else:
+            (self._buttons.no if self._buttons.yes.disabled else self._buttons.yes).focus()
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -206,6 +228,16 @@ class ManyDialog(Dialog[BulkOrder]):
     @on(Button.Pressed, "#no")
     def _pressed_no(self) -> None:
         self.action_leave()
+
+
+def number_in(typed: str) -> str:
+    """The number that was typed, without the commas that it is shown with."""
+    return typed.strip().replace(",", "")
+
+
+def not_theirs(typed: str, count: int) -> Cell:
+    """What is said of a number that was entered and is not how many they are."""
+    return cell(f"✗ {fmt.clip(fmt.printable(typed), 20)} is not {fmt.number(count)}", "red")
 
 
 def _kind(target: Target, *, with_cause: bool) -> str:
