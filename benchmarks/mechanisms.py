@@ -80,7 +80,7 @@ def _a_connection_each() -> None:
     """Leaders write on the connection of their own thread, as readers do."""
 
     def writer(self: Any) -> Any:
-        return self.link() if "_closing" in vars(self) else vars(self)["writer"]
+        return self.link() if "_links_lock" in vars(self) else vars(self)["writer"]
 
     def first_writer(self: Any, link: Any) -> None:
         vars(self)["writer"] = link

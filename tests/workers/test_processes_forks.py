@@ -47,13 +47,6 @@ def test_a_fork_waits_for_a_thread_that(path: Path, what: str) -> None:
     run(what, path)
 
 
-_OVERLOOKED = (
-    "a fork freezes the links that it knows. It overlooks one that is closed for a thread that has ended, which is no link any "
-    "more, and a database that comes after it has looked, or whose file is being prepared"
-)
-
-
-@pytest.mark.xfail(strict=False, reason=_OVERLOOKED)
 @pytest.mark.parametrize(
     "what",
     [

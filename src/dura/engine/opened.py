@@ -92,7 +92,7 @@ class OpenedStore:
         """The door to the file; for the worker pool."""
         self._take_turns = partial(take_turns, lookout=Lookout())
         self.upgrade_report: tuple[str, ...] = prepare(
-            self.database, busy_timeout_ms=busy_timeout_ms, create=create, upgrade=upgrade, mode=mode
+            self.database, create=create, upgrade=upgrade, mode=mode
         )
         """What opening did to a file of dura 1.3.0, a line a change; empty if it was up to date."""
         for line in self.upgrade_report:

@@ -11,6 +11,8 @@ import os
 import sqlite3
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any, Final
 from urllib.parse import quote
@@ -27,6 +29,38 @@ _LONGEST_PAUSE: Final = 0.02
 
 _WRITERS_CACHE_KIB: Final = 16 * 1024
 """What the writer keeps of the file in memory; it stays of use as long as no other process writes."""
+
+
+class _Changing:
+    """Held while a connection is opened or closed, by one thread of the process at a time.
+
+    Of two that close at once, each may think that the other stays; and a child that is forked meanwhile would find SQLite's
+    own locks held for ever. Whoever also holds a link's `busy` has taken that first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *about: object) -> None:
+        self.release()
+
+    def acquire(self, timeout: float) -> bool:
+        """Take it, waiting at most so many seconds. Whether it could be had."""
+        return self._lock.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        """Give it back."""
+        self._lock.release()
+
+    def renew(self) -> None:
+        """In a forked child: nobody else is there who could hold it."""
+        self._lock = threading.RLock()
+
+
+changing: Final = _Changing()
 
 
 class ServeAlone(Exception):  # noqa: N818 - no error: a request to the door
@@ -85,7 +119,8 @@ class Link:
         """Close the connection, if there is one."""
         with self.busy:
             if self.connection is not None:
-                self.connection.close()
+                with changing:
+                    self.connection.close()
                 self.connection = None
 
 
@@ -97,14 +132,15 @@ def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection
         mode: `rw` (the file must exist) or `rwc` (it may be made).
         busy_timeout_ms: How long SQLite waits for other processes' locks, in milliseconds.
     """
-    return sqlite3.connect(
-        f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode={mode}",
-        uri=True,
-        isolation_level=None,
-        timeout=busy_timeout_ms / 1000,
-        check_same_thread=False,
-        cached_statements=256,
-    )
+    with changing:
+        return sqlite3.connect(
+            f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            timeout=busy_timeout_ms / 1000,
+            check_same_thread=False,
+            cached_statements=256,
+        )
 
 
 def begin(connection: sqlite3.Connection, timeout: float) -> None:
@@ -151,7 +187,6 @@ class Connections:
         """The one that leaders write with."""
         self._links = [self.writer]
         self._links_lock = threading.Lock()
-        self._closing = threading.Lock()
         # An engine that is dropped without `close` leaves nothing open. At exit nothing is closed: daemon threads still run.
         weakref.finalize(self, _disconnect_all, self._links).atexit = False
 
@@ -186,6 +221,21 @@ class Connections:
         self._links_lock.release()
         for link in taken:
             link.busy.release()
+
+    @contextmanager
+    def passing(self, *, mode: str) -> Iterator[sqlite3.Connection]:
+        """A connection for the block alone, opened with this mode; see `connect`."""
+        link = Link(None)
+        with self._links_lock:
+            self._links.append(link)
+        try:
+            with link.busy:
+                link.connection = connect(self._path, mode=mode, busy_timeout_ms=self._busy_timeout_ms)
+                yield link.connection
+        finally:
+            link.disconnect()
+            with self._links_lock:
+                self._links.remove(link)
 
     def link(self) -> Link:
         """The calling thread's link."""
@@ -247,11 +297,6 @@ class Connections:
             orphans = [link for link in self._links if link.orphaned()]
             self._links[:] = [link for link in self._links if link not in orphans]
         for link in orphans:
-            self._disconnect(link)
-
-    def _disconnect(self, link: Link) -> None:
-        """Close one connection at a time: of two that close at once, each may think that the other stays."""
-        with self._closing:
             link.disconnect()
 
     def close(self) -> None:
@@ -264,7 +309,7 @@ class Connections:
         link: Link | None = getattr(self._local, "link", None)
         if link is not None and link.open_transaction() is None:
             with faults_named(self._path):
-                self._disconnect(link)
+                link.disconnect()
                 link.unclosed = False
                 if not any(other.unclosed for other in self.all()):
-                    self._disconnect(self.writer)
+                    self.writer.disconnect()

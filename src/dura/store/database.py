@@ -18,13 +18,13 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final, TypeVar
 
 from dura.clock import Clock, to_text
 from dura.errors import StoreBusy
 from dura.store.commits import Commits
-from dura.store.connections import Connections, Transaction
+from dura.store.connections import Connections, Transaction, changing
 from dura.store.door import Door, Late, Ticket
 from dura.store.faults import UNREADABLE, named
 from dura.store.idle import IdleWorkers
@@ -47,7 +47,8 @@ class Database:
         self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
         self._reset()
-        _databases.add(self)
+        with changing:
+            _databases.add(self)
 
     def _reset(self) -> None:
         self._connections = Connections(
@@ -154,6 +155,10 @@ class Database:
         outer.announces += transaction.announces
         return result
 
+    def passing(self, *, mode: str) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection for the block alone, opened with this mode: `rw`, or `rwc` if the file may be made."""
+        return self._connections.passing(mode=mode)
+
     def close(self) -> None:
         """Close the calling thread's connection; it opens again when used again."""
         self._connections.close()
@@ -168,7 +173,7 @@ class Database:
         held = connections.freeze(_FORK_PATIENCE)
         for link in held:
             if link.open_transaction() is None and link.connection is not None:
-                with suppress(sqlite3.Error):
+                with suppress(sqlite3.Error), changing:
                     link.connection.close()
                 link.connection = None
 
@@ -194,21 +199,37 @@ class _Fork(threading.local):
 
     def __init__(self) -> None:
         self.resumptions: list[Callable[[], None]] = []
+        self.changing = False
+        """Whether it keeps others from opening and closing connections."""
 
 
 _fork = _Fork()
 
 
 def _before_fork() -> None:
-    _fork.resumptions.extend(database.before_fork() for database in tuple(_databases))
+    """Wait until no other thread is inside SQLite, and let none in until the fork is done."""
+    seen: list[Database] = []
+    while True:
+        _fork.changing = changing.acquire(_FORK_PATIENCE)
+        # Those that came meanwhile may have connections.
+        new = [database for database in tuple(_databases) if database not in seen]
+        if not new:
+            return
+        if _fork.changing:
+            changing.release()
+        seen += new
+        _fork.resumptions.extend(database.before_fork() for database in new)
 
 
 def _after_fork_in_parent() -> None:
+    if _fork.changing:
+        changing.release()
     while _fork.resumptions:
         _fork.resumptions.pop()()
 
 
 def _after_fork_in_child() -> None:
+    changing.renew()
     _fork.resumptions.clear()
     for database in tuple(_databases):
         database.after_fork_in_child()

@@ -7,7 +7,7 @@ import sqlite3
 from typing import Final
 
 from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade, StoreNotFound
-from dura.store.connections import Transaction, connect
+from dura.store.connections import Transaction
 from dura.store.database import Database
 from dura.store.faults import faults_named
 from dura.store.footprint import require_file, status
@@ -19,14 +19,11 @@ _OLDEST_SQLITE: Final = (3, 37, 0)
 """The first that has STRICT tables."""
 
 
-def prepare(
-    database: Database, *, busy_timeout_ms: int, create: bool, upgrade: bool, mode: int | None = None
-) -> tuple[str, ...]:
+def prepare(database: Database, *, create: bool, upgrade: bool, mode: int | None = None) -> tuple[str, ...]:
     """Make sure that the file is a store of this version.
 
     Args:
         database: The door to the file.
-        busy_timeout_ms: How long to wait for other processes that open it too, in milliseconds.
         create: Whether a missing or empty file may become a new store.
         upgrade: Whether a 1.3.0 file may be upgraded.
         mode: The permissions of a file that is made, whatever the umask; None for those that the umask grants.
@@ -42,27 +39,23 @@ def prepare(
     _check_path(path, create=create)
     if create:
         _make_file(path, mode)
-    with faults_named(path):
-        connection = connect(path, mode="rwc" if create else "rw", busy_timeout_ms=busy_timeout_ms)
-        try:
-            found = recognise(connection)
-            refuse(found, path)
-            if found.kind is Kind.EMPTY:
-                if not create:
-                    raise NotADuraStore(
-                        f"{path}: the file is empty, so it is no dura store. Check the path.", path=path
-                    )
-                _set_journal(connection, path, fresh=True)
-            elif found.kind is Kind.RELEASE_1_3_0:
-                if not upgrade:
-                    raise StoreNeedsUpgrade(
-                        f"{path}: the store was written by dura 1.3.0. Upgrade it first: stop its workers, then run "
-                        f"`dura upgrade {path}`, or open it with DurableEngine(path).",
-                        path=path,
-                    )
-                _set_journal(connection, path, fresh=False)
-        finally:
-            connection.close()
+    with faults_named(path), database.passing(mode="rwc" if create else "rw") as connection:
+        found = recognise(connection)
+        refuse(found, path)
+        if found.kind is Kind.EMPTY:
+            if not create:
+                raise NotADuraStore(
+                    f"{path}: the file is empty, so it is no dura store. Check the path.", path=path
+                )
+            _set_journal(connection, path, fresh=True)
+        elif found.kind is Kind.RELEASE_1_3_0:
+            if not upgrade:
+                raise StoreNeedsUpgrade(
+                    f"{path}: the store was written by dura 1.3.0. Upgrade it first: stop its workers, then run "
+                    f"`dura upgrade {path}`, or open it with DurableEngine(path).",
+                    path=path,
+                )
+            _set_journal(connection, path, fresh=False)
     if found.kind is Kind.OURS:
         return ()
     return database.write(_build)
