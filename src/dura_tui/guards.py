@@ -51,8 +51,10 @@ def can_be_woken(target: Target) -> str | None:
 
 def is_users_key(target: Target) -> str | None:
     """To edit or delete a key of the memory."""
-    if target.namespace is None or target.key is None:
+    if target.namespace is None:
         return "no key of the memory under the cursor"
+    if target.key is None:
+        return f"the cursor is on a namespace: tab goes to the keys of {target.title}"
     if target.namespace.startswith(RESERVED):
         return f"{target.title} is the engine's own: it can only be read"
     return None

@@ -46,8 +46,8 @@ class Target:
         """What it is, as the screens call it: a task's name and the end of its id, a key with its namespace, an event."""
         if self.task_id:
             return f"{_clipped(self.name)} {fmt.short_id(self.task_id)}"
-        if self.namespace is not None and self.key is not None:
-            return _clipped(f"{self.namespace}/{self.key}")
+        if self.namespace is not None:
+            return _clipped(self.namespace if self.key is None else f"{self.namespace}/{self.key}")
         return _clipped(self.event_name or "")
 
 

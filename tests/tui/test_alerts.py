@@ -128,12 +128,14 @@ async def test_the_monitor_shows_rings_and_quiets(
         assert rung == ["!"]
         await pilot.press("!")
         await gone(pilot, "! quiets")
+        await pilot.press("!")
+        await says(pilot, "the alerts that are up are quiet already")
         assert "▲ oldest due 7m 00s" in text(pilot)
         engine.cancel_task(task.task_id)
         await gone(pilot, "▲")
         assert rung == ["!"]
         await pilot.press("!")
-        await says(pilot, "no alert is loud")
+        await says(pilot, "no alert is up")
 
 
 async def _later(pilot: Screen, clock: ManualClock, seconds: float) -> None:

@@ -70,3 +70,19 @@ async def looked_for(pilot: Screen) -> None:
     await pilot.press("slash")
     await until(pilot, lambda: isinstance(pilot.app.focused, Input))
     await pilot.press("escape")
+
+
+async def test_a_key_that_a_view_has_no_use_for_is_answered(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    fill(engine)
+    async with running(path, clock) as pilot:
+        for view_key, key, said in (
+            ("1", "s", "has one order only"),
+            ("6", "S", "has one order only"),
+            ("4", "t", "is shown in one way only"),
+        ):
+            await pilot.press(view_key, key)
+            await says(pilot, f"✗ this view {said}")
+        await pilot.press("S")
+        await says(pilot, "✗ only an order by a column is turned round: s chooses one")

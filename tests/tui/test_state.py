@@ -116,8 +116,23 @@ async def test_a_long_value_is_searched(path: Path, engine: DurableEngine, clock
         await pilot.press("N", "N")
         await says(pilot, "line 11 of 11", '"item 199"')
         await pilot.press("slash", *"x", "enter")
-        await says(pilot, "nothing has ITEM 19x")
+        await says(pilot, "nothing has ITEM 19x · / searches again")
+        assert "n N moves" not in text(pilot)
         await pilot.press("slash", "escape")
         assert view.has_focus
         await pilot.press("escape")
         await says(pilot, "enter value")
+
+
+async def test_a_namespace_says_how_to_get_to_its_keys(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    engine.set_state(namespace="feeds", key="cursor", value=1)
+    async with running(path, clock) as pilot:
+        await pilot.press("6")
+        await says(pilot, "feeds", "cursor")
+        for key in "ED":
+            await pilot.press(key)
+            await says(pilot, "the cursor is on a namespace: tab goes to the keys of feeds")
+        await pilot.press("tab", "D")
+        await says(pilot, "Delete this key?", "feeds / cursor")

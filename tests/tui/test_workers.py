@@ -13,7 +13,7 @@ from conftest import ManualClock, claim, rows
 from dura import DurableEngine
 from dura.monitor import Monitor
 from dura.records import Want, WorkerRow
-from tui.harness import go_to, monitor, running, says, table, text, tick, until
+from tui.harness import go_to, gone, monitor, running, says, table, text, tick, until
 
 
 def dead_worker() -> str:
@@ -106,8 +106,12 @@ async def test_enter_goes_to_the_task_that_is_held(
     path: Path, engine: DurableEngine, clock: ManualClock
 ) -> None:
     hold(engine, "a", name="charge_order")
+    settle(engine, "idle")
     async with running(path, clock) as pilot:
+        await go_to(pilot, "9", "worker\0idle")
+        await gone(pilot, "enter open")
         await go_to(pilot, "9", "worker\0a")
+        await says(pilot, "enter open")
         assert "worker a" in monitor(pilot).main.view.describe()
         assert "x extend" not in text(pilot)
         await pilot.press("enter")

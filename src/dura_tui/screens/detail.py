@@ -85,7 +85,7 @@ class DetailView(View):
         """The keys go to the facts, or to the timeline that stands in their place."""
         (self.times if self.has_class("-times") else self.table).focus()
 
-    def toggle(self) -> None:
+    def toggle(self) -> bool:
         """The facts, the timeline, the timeline of the latest attempt."""
         if not self.has_class("-times"):
             self.add_class("-times")
@@ -96,6 +96,7 @@ class DetailView(View):
             self.remove_class("-times")
         self.enter()
         self.draw_again()
+        return True
 
     # --- drawing -----------------------------------------------------------------------------------------------------
 

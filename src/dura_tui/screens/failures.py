@@ -91,11 +91,12 @@ class FailuresView(FilteredView[FailureGroup]):
 
     # --- the operator ------------------------------------------------------------------------------------------------
 
-    def toggle(self) -> None:
+    def toggle(self) -> bool:
         """Group the other way."""
         self.by = _BY[1 - _BY.index(self.by)]
         self.table.reset()
         self.post_message(View.WantChanged())
+        return True
 
     def target_of(self, record: FailureGroup) -> Target | None:
         """The failed tasks of the group; nothing if all of them were tried again."""

@@ -114,6 +114,8 @@ class FindingScreen(Screen[None]):
                     view.set_sort(sort)
 
             self.app.push_screen(SortDialog(view.sorts, view.ORDER, view.sort_now), chosen)
+        else:
+            self._has_one_order()
 
     def action_reverse(self) -> None:
         """Turn the order round."""
@@ -121,6 +123,14 @@ class FindingScreen(Screen[None]):
         if isinstance(view, FilteredView) and view.sort_now:
             back = view.sort_now.startswith("-")
             view.set_sort(view.sort_now.removeprefix("-") if back else f"-{view.sort_now}")
+        elif view.sorts:
+            key = self.dura.keymap.for_action("sort")
+            self.dura.tell(f"only an order by a column is turned round: {key} chooses one", done=False)
+        else:
+            self._has_one_order()
+
+    def _has_one_order(self) -> None:
+        self.dura.tell("this view has one order only", done=False)
 
     def action_jump(self) -> None:
         """Go to a task by a part of its id."""

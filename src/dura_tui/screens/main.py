@@ -229,7 +229,8 @@ class MainScreen(ActingScreen, FindingScreen):
 
     def action_other_way(self) -> None:
         """Show the same another way."""
-        self.view.toggle()
+        if not self.view.toggle():
+            self.dura.tell("this view is shown in one way only", done=False)
 
     def action_page(self, step: int) -> None:
         """Turn the page."""
@@ -282,7 +283,9 @@ class MainScreen(ActingScreen, FindingScreen):
     def action_quiet(self) -> None:
         """Quiet the alerts that are up."""
         if not self.dura.alarms.quiet():
-            self.tell("no alert is loud")
+            self.tell(
+                "the alerts that are up are quiet already" if self.dura.alarms.lines else "no alert is up"
+            )
         self.draw_lines(self.dura.now())
 
     def action_theme(self) -> None:

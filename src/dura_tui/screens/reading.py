@@ -63,7 +63,8 @@ class ReadingDialog(Dialog[None]):
         at, count = self._view.place
         if self._part:
             found = f"line {at} of {count} with" if count else "nothing has"
-            text = f"{found} {fmt.clip(fmt.printable(self._part), 30)} · n N moves · esc closes"
+            then = "n N moves" if count else "/ searches again"
+            text = f"{found} {fmt.clip(fmt.printable(self._part), 30)} · {then} · esc closes"
         else:
             text = f"esc closes · j k ^d ^u scroll · / search{' · y copies it' if self._source else ''}"
             if MARK in self._source:

@@ -120,9 +120,11 @@ class StateView(View):
         self._value.show_lines(json_view(row.value) if row else [])
 
     def target(self) -> Target | None:
-        """The key under the cursor, once its table has the focus."""
+        """The key under the cursor, once its table has the focus; before that, the namespace."""
         row = self.keys.record
-        return key_target(row) if row is not None and self.keys.has_focus else None
+        if not self.keys.has_focus:
+            return Target(namespace=self._namespace) if row is not None else None
+        return key_target(row) if row is not None else None
 
     def marking(self) -> LiveTable[StateRow] | None:
         """The keys, while their table has the focus, unless they are the engine's own."""

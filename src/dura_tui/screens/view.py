@@ -172,8 +172,9 @@ class View(Vertical):
         target = self.target()
         return (target.task_id or target.event_name) if target else None
 
-    def toggle(self) -> None:
-        """Show the same another way, where there is one."""
+    def toggle(self) -> bool:
+        """Show the same another way; whether there is one."""
+        return False
 
 
 class ListView(View, Generic[Record]):
@@ -194,7 +195,12 @@ class ListView(View, Generic[Record]):
 
     def hints(self) -> list[Hint]:
         """Enter, when there is something to open."""
-        return [("enter", "open", "screen.open")] if self.table.key else []
+        return [("enter", "open", "screen.open")] if self.opens else []
+
+    @property
+    def opens(self) -> bool:
+        """Whether Enter opens something."""
+        return self.table.key is not None
 
     def target(self) -> Target | None:
         """What the row under the cursor is."""

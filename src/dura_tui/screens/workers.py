@@ -90,6 +90,11 @@ class WorkersView(FilteredView[Held]):
             return held.holding[0].task_id if held.holding else None
         return held.task_id if held else None
 
+    @property
+    def opens(self) -> bool:
+        """Whether there is a task to go to: a worker may hold nothing."""
+        return self.task_id() is not None
+
     def describe(self) -> str:
         """Full ids."""
         held = self.table.record
