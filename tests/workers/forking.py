@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 if __name__ in ("__main__", "__mp_main__"):
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dura import DurableEngine, run_workers
+from dura import DurableEngine, StoreError, run_workers
 from dura.monitor import Monitor
 from dura.store import connections
 from workers.storm import on_threads, spawn_some
@@ -248,6 +248,29 @@ def at_once(path: str) -> None:
     say("15 forks at once")
 
 
+def inside(path: str) -> None:
+    """Fork inside the function of update_state, and return from it in the child too."""
+    engine = DurableEngine(path, synchronous="NORMAL")
+    parent = os.getpid()
+
+    def change(_: object) -> str:
+        child = os.fork()
+        if child == 0:
+            return "the child's"
+        ended(child)
+        return "the parent's"
+
+    try:
+        engine.update_state(namespace="n", key="k", fn=change)
+    except StoreError as error:
+        os._exit(0 if os.getpid() != parent and "forked inside" in str(error) else 7)
+    if os.getpid() != parent:
+        os._exit(8)
+    assert engine.get_state(namespace="n", key="k") == "the parent's"
+    assert engine.check() == ()
+    engine.close()
+
+
 def pool(path: str) -> None:
     """Fork children that work and end while a pool of this process runs; the pool is the parent's alone."""
     engine = DurableEngine(path, synchronous="NORMAL")
@@ -404,7 +427,19 @@ def end(path: str) -> None:
     sys.stdin.readline()
 
 
-PROGRAMS: Final = (writers, opening, closing, another, looking, at_once, pool, descriptors, methods, end)
+PROGRAMS: Final = (
+    writers,
+    opening,
+    closing,
+    another,
+    looking,
+    at_once,
+    inside,
+    pool,
+    descriptors,
+    methods,
+    end,
+)
 
 if __name__ == "__main__":
     {program.__name__: program for program in PROGRAMS}[sys.argv[1]](sys.argv[2])

@@ -58,6 +58,10 @@ def test_a_fork_waits_too_for_a_thread_that(path: Path, what: str) -> None:
     run(what, path)
 
 
+def test_an_update_that_forks_is_its_parents_to_finish(path: Path) -> None:
+    run("inside", path)
+
+
 def test_descriptors_do_not_grow_over_opens_threads_forks_and_pools(path: Path, tmp_path: Path) -> None:
     sys.stdout.write(run("descriptors", path))
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]

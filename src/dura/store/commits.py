@@ -120,11 +120,18 @@ class Commits:
             self._connections.check_identity(link)
             link.transaction = transaction = Transaction(connection, self._now())
             self._call_all(batch, transaction, company=company)
+            if self._connections.inherited:
+                raise StoreError(
+                    f"{self._path}: this process was forked inside the function of update_state, and the update is its "
+                    "parent's to finish. Nothing was written here; end a forked child with os._exit, or call the engine "
+                    "anew in it.",
+                    path=self._path,
+                )
             with claims_ride_along(self._idle, transaction, self._call_in_savepoint) as granted:
                 self._commit(transaction, [*batch, *granted])
         finally:
             # SQLite has ended the transaction by itself after a full disk or an I/O error.
-            if connection.in_transaction:
+            if connection.in_transaction and not self._connections.inherited:
                 connection.execute("ROLLBACK")
             link.transaction = None
 

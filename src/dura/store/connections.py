@@ -187,6 +187,8 @@ class Connections:
         """The one that leaders write with."""
         self._links = [self.writer]
         self._links_lock = threading.Lock()
+        self.inherited = False
+        """Whether they are the parent's, in a forked child: nothing may be done with them."""
         # An engine that is dropped without `close` leaves nothing open. At exit nothing is closed: daemon threads still run.
         weakref.finalize(self, _disconnect_all, self._links).atexit = False
 

@@ -185,6 +185,7 @@ class Database:
 
     def after_fork_in_child(self) -> None:
         """Begin anew; what could not be closed is kept from the garbage collector, which would close it."""
+        self._connections.inherited = True
         _inherited.append(self._connections)
         self.idle.clear()
         self._reset()
