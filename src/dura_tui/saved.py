@@ -57,8 +57,9 @@ def load(path: Path) -> tuple[SavedFilter, ...]:
         SavedFiltersLost: It cannot be read, or is no such file.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+        # A pipe may have no writer, and the screen would wait for one.
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+            content = file.read(_LARGEST + 1) or b""
     except FileNotFoundError:
         return ()
     except OSError as error:

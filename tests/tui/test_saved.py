@@ -76,6 +76,13 @@ def test_a_damaged_file_is_told_and_never_written_over(path: Path, text: str, wo
     assert path.read_bytes() == content
 
 
+def test_a_pipe_without_a_writer_is_not_waited_for(path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(SavedFiltersLost, match="is damaged"):
+        saved.load(path)
+
+
 def test_a_file_that_is_full_or_cannot_be_reached_is_told(path: Path, tmp_path: Path) -> None:
     path.parent.mkdir()
     entries = [{**ENTRY, "name": str(place)} for place in range(MOST)]
