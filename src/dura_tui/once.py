@@ -156,4 +156,10 @@ def _print(printed: Printed, console: Console) -> None:
         table.add_column(Text(column), no_wrap=True, overflow="ellipsis", min_width=least)
     for row in printed.rows:
         table.add_row(*(to_text(pieces) for pieces in row))
-    console.print(table)
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as printed_table:
+        console.print(table)
+    for line in printed_table.get().splitlines():
+        console.out(line.rstrip(), highlight=False)

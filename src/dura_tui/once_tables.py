@@ -34,15 +34,17 @@ def counts(snapshot: Snapshot, _: Shorten) -> Printed:
         (
             cell(fmt.printable(queue)),
             cell(fmt.printable(name)),
-            *(cell(fmt.number(by_state[state]) if by_state.get(state) else "·") for state in State),
+            *(_count(by_state.get(state, 0)) for state in State),
         )
         for (queue, name), by_state in sorted(by_name.items())
     ]
     totals = snapshot.totals()
-    rows.append(
-        (cell("all", "bold"), cell(""), *(cell(fmt.number(totals.get(state, 0)), "bold") for state in State))
-    )
+    rows.append((cell("all", "bold"), cell(""), *(_count(totals.get(state, 0), "bold") for state in State)))
     return Printed("Tasks", ("QUEUE", "NAME", *(state.upper() for state in State)), rows)
+
+
+def _count(number: int, style: str = "") -> Cell:
+    return cell(fmt.number(number) if number else "·", style)
 
 
 def tasks(snapshot: Snapshot, of: Shorten) -> Printed:

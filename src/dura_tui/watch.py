@@ -144,6 +144,10 @@ def happenings(detail: TaskDetail, now: datetime) -> Iterator[Happening]:
     past = [*_attempts(detail.attempts), *_steps(detail)]
     yield from sorted(past, key=lambda happening: happening.at or datetime.max.replace(tzinfo=UTC))
     task = detail.task
+    if task.state == State.PENDING:
+        since = f" since {fmt.at(task.enqueued_at, now)}" if task.attempts == 1 and task.enqueued_at else ""
+        words = (f", attempt {task.attempts} waits for a worker{since}", "")
+        yield Happening(("pending", task.run_id), now, (*cells.state(State.PENDING), words))
     if task.state == State.SLEEPING:
         due = f", until {fmt.at(task.due_at, now)}" if task.due_at else ""
         on = (

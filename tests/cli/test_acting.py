@@ -77,6 +77,13 @@ def test_extend_lets_a_lease_end_later_and_never_sooner(dura: Command, shop: Sho
     assert rows(shop.path, "SELECT claim_expires_at FROM runs WHERE state = 'running'") == [(expires_at,)]
 
 
+def test_a_refused_extension_says_once_that_it_cannot_be_done(dura: Command, shop: Shop) -> None:
+    done = dura("extend", shop.path, shop.pending, "--by", "60")
+    assert done.code == 1
+    assert done.err.count("cannot extend") == 1
+    assert shop.pending in done.err
+
+
 def test_extend_takes_a_run_and_refuses_it_once_the_task_has_moved_on(dura: Command, shop: Shop) -> None:
     runs = dura("task", shop.path, shop.backing_off, "--json").json["attempts"]
     running = dura("task", shop.path, shop.running, "--json").json["task"]["run_id"]

@@ -214,7 +214,9 @@ def test_options_may_stand_between_positional_arguments(dura: Command, shop: Sho
 
 
 def test_state_that_is_not_there_is_not_found(dura: Command, shop: Shop) -> None:
-    assert dura("state", shop.path, "nobody").code == 1
+    done = dura("state", shop.path, "nobody")
+    assert (done.code, done.out) == (1, "")
+    assert "has no namespace 'nobody'" in done.err
     done = dura("state", shop.path, "poller", "nothing")
     assert (done.code, done.out) == (1, "")
     assert "poller/nothing" in done.err

@@ -61,7 +61,16 @@ def test_output_that_is_no_terminal_is_one_look_anyway_and_fits_80_columns(path:
     done = run(str(path), COLUMNS="80")
     assert done.returncode == 0
     assert "Leases" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert all(len(line) <= 80 and line == line.rstrip() for line in done.stdout.splitlines())
+
+
+def test_none_is_written_alike_in_a_row_and_in_the_sum_of_all(path: Path) -> None:
+    engine = DurableEngine(path)
+    engine.spawn_task(name="charge_order", params=None)
+    engine.close()
+    lines = run(str(path), "--once", "--view", "overview").stdout.splitlines()
+    one, every = (next(line for line in lines if line.startswith(name)) for name in ("default", "all"))
+    assert one.split()[2:] == every.split()[1:] == ["1", *"·····"]
 
 
 def test_json_is_the_snapshot_by_its_own_names(path: Path, shop: Shop) -> None:

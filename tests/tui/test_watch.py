@@ -68,7 +68,7 @@ def test_a_task_is_told_in_plain_lines_until_it_completes(path: Path, live: Dura
     live.complete_run(run_id=second.run_id, result={"paid": True}, claim_token=second.claim_token)
     reader.join(30)
     assert process.wait(30) == OUTCOMES[State.COMPLETED] == 0
-    told = [line[10:].rstrip() for line in lines]
+    told = [line[10:].rstrip() for line in lines if "waits for a worker" not in line]
     assert told[:3] == [
         "attempt 1 began on web1:4711:1",
         "✗ failed attempt 1: TimeoutError: \\x1b[31mno",
@@ -99,6 +99,8 @@ def test_a_task_that_does_not_end_in_time_goes_on_unwatched(path: Path, live: Du
     code, output, _ = end(start(path, "--watch", task.task_id, "--timeout", "200ms"))
     assert (code, output.splitlines()[-1]) == (TIMED_OUT, "not ended in time; it goes on, unwatched")
     assert live.get_task(task.task_id).state == "pending"
+    [line, _] = output.splitlines()
+    assert re.fullmatch(r"[0-9:]{8}  \S pending, attempt 1 waits for a worker since [0-9:]{8}", line)
 
 
 def test_what_names_no_task_or_several_is_told(path: Path, live: DurableEngine) -> None:

@@ -193,7 +193,9 @@ def _one(engine: DurableEngine, action: str, target: str, found: Found, perform:
     except _REFUSALS as error:
         message = str(error)
         if task.task_id not in message:
-            message = f"cannot {action} {_title(found)}: {message}"
+            # What the engine refuses it names by its run; whoever typed a part of the task's id looks for that.
+            doing = "" if message.startswith("cannot ") else f"cannot {action} "
+            message = f"{doing}{_title(found)}: {message}"
         return Outcome(target=target, done=False, **facts | {"message": message})
     return Outcome(target=target, done=True, **facts)
 

@@ -145,8 +145,10 @@ def state(args: Namespace) -> Exit:
         return _namespaces(args)
     snapshot = look(args, Want(namespace=args.namespace, state_key=args.key, state_keys=args.limit))
     if not snapshot.state:
-        what = args.namespace if args.key is None else f"{args.namespace}/{args.key}"
-        raise CommandFailed(f"{args.path} has no state {what!r}; `dura state` lists what there is")
+        kind, name = "namespace", args.namespace
+        if args.key is not None:
+            kind, name = "state", f"{args.namespace}/{args.key}"
+        raise CommandFailed(f"{args.path} has no {kind} {name!r}; `dura state` lists what there is")
     if args.key is not None:
         _value(args, snapshot, snapshot.state[0])
     elif args.json:
