@@ -25,7 +25,7 @@ class Confirm(StrEnum):
     NOTHING = "nothing"
     """What it asks anyway is enough."""
     QUESTION = "question"
-    """A yes, with Cancel focused."""
+    """A yes, with Back focused."""
     COUNT = "count"
     """How many, typed."""
 
@@ -88,7 +88,7 @@ def _extend(engine: DurableEngine, order: Order, actor: str) -> str:
         reason=order.reason,
         seen_claim_token=order.target.claim_token,
     )
-    return f"extended the claim of {order.target.title}: it now expires at {fmt.at(expires, now)} UTC"
+    return f"extended the lease of {order.target.title}: it now expires at {fmt.at(expires, now)} UTC"
 
 
 def _requeue(engine: DurableEngine, order: Order, actor: str) -> str:
@@ -159,8 +159,8 @@ ACTIONS: Final[dict[str, Action]] = {
             confirm=Confirm.QUESTION, many=True, objection=guards.anything, perform=_emit, each=guards.awaits_an_event,
         ),
         Action(
-            name="extend", key="x", label="extend claim", help="Give the worker more time before its claim expires",
-            confirm=Confirm.NOTHING, many=True, objection=guards.holds_a_claim, perform=_extend,
+            name="extend", key="x", label="extend lease", help="Give the worker more time before its lease expires",
+            confirm=Confirm.NOTHING, many=True, objection=guards.holds_a_lease, perform=_extend,
         ),
         Action(
             name="requeue", key="R", label="requeue", help="Give a failed or cancelled task a new run",

@@ -14,11 +14,11 @@ def anything(target: Target) -> str | None:  # noqa: ARG001
     return None
 
 
-def holds_a_claim(target: Target) -> str | None:
+def holds_a_lease(target: Target) -> str | None:
     """To extend."""
     if objection := _no_task(target):
         return objection
-    return None if target.state == State.RUNNING else f"{target.title} holds no claim: it is {target.state}"
+    return None if target.state == State.RUNNING else f"{target.title} holds no lease: it is {target.state}"
 
 
 def has_failed(target: Target) -> str | None:

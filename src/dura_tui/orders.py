@@ -30,7 +30,7 @@ class Target:
     """The one run that was seen waiting for that event; None if there were several, or none."""
 
     expires_at: datetime | None = None
-    """When the claim expires, of a running run."""
+    """When the lease expires, of a running run."""
     namespace: str | None = None
     key: str | None = None
     """The key of the memory that the row is about."""
@@ -97,7 +97,7 @@ class Order:
     payload: Any = None
     """Of the event."""
     until: datetime | None = None
-    """When the claim should expire."""
+    """When the lease should expire."""
     keep_checkpoints: bool = True
     from_step: str | None = None
     value: Any = None

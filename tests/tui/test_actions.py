@@ -104,12 +104,12 @@ async def test_extend_adds_to_what_is_left_without_a_question(
         await go_to(pilot, "2", str(run_of(path, shop.running)["run_id"]))
         await says(pilot, "1m 00s")
         await pilot.press("x")
-        await says(pilot, "Extend the claim", "resize_image")
+        await says(pilot, "Extend the lease", "resize_image")
         await type_over(pilot, "-3")
         await says(pilot, "✗ a number of seconds above 0")
         await type_over(pilot, "120")
         await pilot.press("enter")
-        await says(pilot, "✓ extended the claim of resize_image", "3m 00s")
+        await says(pilot, "✓ extended the lease of resize_image", "3m 00s")
     assert before == "2026-01-01T00:01:00.000000+00:00"
     assert run_of(path, shop.running)["claim_expires_at"] == "2026-01-01T00:03:00.000000+00:00"
     assert [entry["action"] for entry in audit(path)] == ["extend"]
@@ -187,7 +187,7 @@ async def test_an_action_that_does_not_fit_is_not_begun(
     async with running(path, clock) as pilot:
         await go_to(pilot, "4", shop.completed)
         for key, words in (
-            ("x", "holds no claim: it is completed"),
+            ("x", "holds no lease: it is completed"),
             ("R", "only a failed or cancelled task can be requeued"),
             ("c", "has ended: it is completed"),
             ("w", "only a sleeping task can be woken"),
@@ -214,9 +214,9 @@ async def test_an_action_on_a_claim_that_moved_on_is_refused_with_the_present_st
         engine.cancel_task(shop.pending)
         assert claim(engine, worker_id="web2:1:1").run_id == run_id
         await pilot.press("x")
-        await says(pilot, "Extend the claim")
+        await says(pilot, "Extend the lease")
         await pilot.press("enter")
-        await says(pilot, "✗ extend claim refused: cannot extend the lease of run ", ": it has been")
+        await says(pilot, "✗ extend lease refused: cannot extend the lease of run ", ": it has been")
     assert run_of(path, shop.running)["state"] == "running"
     assert audit(path) == []
 

@@ -118,7 +118,7 @@ def test_without_colours_no_colour_is_written_in_any_view_or_dialog(path: Path) 
             ("v", "esc leaves"),
             ("?", "esc closes"),
             ("/zq", "zq"),
-            ("e", "Cancel"),
+            ("e", "Back"),
             ("\x10", "Search"),
         ):
             terminal.press(keys)

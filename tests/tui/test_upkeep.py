@@ -193,8 +193,8 @@ async def test_on_a_low_terminal_a_dialog_begins_with_what_it_is_about_and_keeps
             about = "feeds/cursor" if name == "set" else "feeds / cursor"
         monitor(pilot).main.action_act("cancel" if name == "many" else name)
         await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
-        await says(pilot, about, "Cancel  ")
-        assert "│" in next(line for line in text(pilot).splitlines() if "Cancel  " in line)
+        await says(pilot, about, "Back  ")
+        assert "│" in next(line for line in text(pilot).splitlines() if "Back  " in line)
 
 
 def test_a_cleanup_is_stopped_between_two_transactions_and_says_what_is_left(

@@ -1,4 +1,4 @@
-"""What dialogs share, and the one that asks before something dangerous, with Cancel focused."""
+"""What dialogs share, and the one that asks before something dangerous, with Back focused."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class CommandLine(Static):
 
 
 class Buttons(Vertical):
-    """Cancel, then what the dialog does: always in sight, however low the terminal is."""
+    """Back, then what the dialog does: always in sight, however low the terminal is."""
 
     def __init__(self, verb: str, keys: str = "tab moves · esc leaves") -> None:
         """Make them.
@@ -126,7 +126,7 @@ class Buttons(Vertical):
             keys: The keys that apply, for the line below.
         """
         super().__init__(classes="below")
-        self.no = Button("Cancel", id="no", compact=True)
+        self.no = Button("Back", id="no", compact=True)
         self.yes = Button(verb, id="yes", compact=True)
         self._foot = Static(keys, classes="foot")
 
@@ -191,7 +191,7 @@ class ConfirmDialog(Dialog[Order]):
         yield self._buttons
 
     def on_mount(self) -> None:
-        """Cancel is what a stray Enter presses."""
+        """Back is what a stray Enter presses."""
         self._buttons.no.focus(scroll_visible=False)
         self._command.show_orders(self)
 

@@ -1,4 +1,4 @@
-"""Extend a claim: how many seconds more. It harms nobody, so it asks no further question."""
+"""Extend a lease: how many seconds more. It harms nobody, so it asks no further question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dura_tui.app import DuraApp
 
 DEFAULT_SECS: Final = 120
-"""How much longer an extended claim lasts."""
+"""How much longer an extended lease lasts."""
 
 _MOST_SECS: Final = 7 * 24 * 3600
 
@@ -37,14 +37,14 @@ def seconds_in(text: str) -> float | None:
 
 
 def extended(target: Target, seconds: float, now: datetime) -> datetime:
-    """When a claim then expires: an operator who sees 90 s left and adds 60 means 150."""
+    """When a lease then expires: an operator who sees 90 s left and adds 60 means 150."""
     return max(target.expires_at or now, now) + timedelta(seconds=seconds)
 
 
 class ExtendDialog(Dialog[Order]):
     """Returns the order to extend."""
 
-    HEADING: ClassVar[str] = "Extend the claim"
+    HEADING: ClassVar[str] = "Extend the lease"
     AUTO_FOCUS: ClassVar[str | None] = ""
 
     def __init__(self, target: Target) -> None:

@@ -137,7 +137,7 @@ class HowToExtend(How):
         return wrong
 
     def complete(self, order: Order, now: datetime) -> Order:
-        """To the moment that the seconds come to for this claim."""
+        """To the moment that the seconds come to for this lease."""
         return replace(order, until=extended(order.target, seconds_in(self._line.value) or 0.0, now))
 
 

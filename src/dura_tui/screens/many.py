@@ -81,7 +81,7 @@ class ManyDialog(Dialog[BulkOrder]):
         yield self._buttons
 
     def on_mount(self) -> None:
-        """Cancel is what a stray Enter presses."""
+        """Back is what a stray Enter presses."""
         self._buttons.no.focus(scroll_visible=False)
         self._redraw()
 
