@@ -315,6 +315,16 @@ def test_declared_steps_are_the_total(engine: DurableEngine, monitor: Monitor) -
     assert (row.steps_done, row.steps_total, row.steps_declared) == (1, 3, True)
 
 
+def test_a_step_that_was_not_declared_does_not_count_for_one_that_was(
+    engine: DurableEngine, monitor: Monitor
+) -> None:
+    task = started(engine, steps=["a", "b"])
+    for step in ("a", "extra"):
+        engine.checkpoint(task_id=task.task_id, step_name=step, fn=lambda: 1)
+    (row,) = page(monitor).tasks
+    assert (row.steps_done, row.steps_total) == (1, 2)
+
+
 def test_completed_tasks_of_the_name_tell_the_total(
     engine: DurableEngine, monitor: Monitor, clock: ManualClock
 ) -> None:

@@ -182,6 +182,7 @@ class TaskRow:
     wake_event: str | None
     claim_token: int
     steps_done: int
+    """Finished steps; of a task that declares its steps, those of them that have finished."""
     steps_total: int | None
     """Declared steps; without a declaration, what completed tasks of this name took; None if nobody knows."""
     steps_declared: bool

@@ -17,7 +17,10 @@ _ROWS = """
     SELECT t.rowid AS seq, t.task_id, t.task_name, t.queue, t.state, t.attempts, t.max_attempts, t.enqueue_at,
            t.first_started_at, t.terminal_at, t.idempotency_key, t.steps, t.last_attempt_run, r.state AS run_state,
            r.priority, r.available_at, r.claim_expires_at, r.sleep_cause, r.wake_event, r.claim_token,
-           (SELECT COUNT(*) FROM checkpoints c WHERE c.task_id = t.task_id) AS steps_done,
+           CASE WHEN json_valid(t.steps) THEN (
+               SELECT COUNT(*) FROM json_each(t.steps) s
+               CROSS JOIN checkpoints c ON c.task_id = t.task_id AND c.checkpoint_name = s.value)
+           ELSE (SELECT COUNT(*) FROM checkpoints c WHERE c.task_id = t.task_id) END AS steps_done,
            CASE WHEN t.attempts > 1 OR t.state = 'failed' THEN (
                SELECT f.failure_reason FROM runs f WHERE f.task_id = t.task_id AND f.failure_reason IS NOT NULL
                ORDER BY f.attempt DESC LIMIT 1) END AS reason
