@@ -16,7 +16,7 @@ def default_text() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield "# Settings of dura-tui. Every line shows a default: take away its # and change it."
+    yield "# Settings of dura-tui. Every line but an alert's shows a default: take away its # and change it."
     yield "# Options of the command line count for more than this file."
     yield ""
     yield f"# Seconds between two looks at the file: 0.1 to 3600. The default is {SLOW_REFRESH:g} when slow."
@@ -38,7 +38,7 @@ def _lines() -> Iterator[str]:
     yield f"# One of {', '.join(CLIPBOARDS)}."
     yield f'#clipboard = "{CLIPBOARDS[0]}"'
     yield ""
-    yield "# Limits; what exceeds one is shown in the title. None is set by default."
+    yield "# Limits; what exceeds one is shown in the title. None is set by default: the lines show examples."
     yield "[alerts]"
     for measure in MEASURES.values():
         yield f"# {measure.help[0].upper()}{measure.help[1:]}"

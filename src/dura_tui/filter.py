@@ -57,7 +57,8 @@ FILTERED: Final = {
 TASK_ORDERS: Final = {"": "newest", "age": "newest", "-age": "oldest"}
 """What the store calls the orders of the tasks by their columns; the others are called alike."""
 
-ACTIONS: Final = ("emit", "extend", "requeue", "cancel", "wake", "set-state", "delete-state", "cleanup")
+ACTIONS: Final = ("emit", "extend", "requeue", "cancel", "wake", "set", "delete", "cleanup")
+"""As the audit calls them."""
 
 
 def known_words(snapshot: Snapshot | None) -> Words:

@@ -114,7 +114,14 @@ KEYS: Final[tuple[Key, ...]] = (
         "Copy the command that begins with this view, filter and order",
         "Lists",
     ),
-    Key("escape,backspace", "esc", "back", "Back", "Back: out of the marks, the filter, the task", "Moving"),
+    Key(
+        "escape,backspace",
+        "esc",
+        "back",
+        "Back",
+        "Back: out of the marks, the filter, the task; also backspace",
+        "Moving",
+    ),
     Key("p", "p", "pause", "Pause", "Pause: the tables stand still, the header counts", "Screen"),
     Key("r", "r", "refresh", "Refresh", "Read the store now, and draw the whole screen again", "Screen"),
     Key(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from typing import Final
 
 from dura.errors import InvalidFilter
 from dura.filters import marked
+
+_AGES: Final = {"newest": "age", "-newest": "-age", "oldest": "-age", "-oldest": "age"}
+"""The column by which the tasks are in an order that `dura tasks` knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,9 @@ def begin_with(view: str | None, line: str | None, sort: str | None) -> Start:
     Raises:
         WrongStart: It cannot be shown.
     """
-    start = Start(view or ("tasks" if line or sort else Start().view), line or "", sort or "")
+    view = view or ("tasks" if line or sort else Start().view)
+    sort = _AGES.get(sort or "", sort) if view == "tasks" else sort
+    start = Start(view, line or "", sort or "")
     if start == Start():
         return start
     from dura_tui.screens.all_views import make_views

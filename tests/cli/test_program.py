@@ -67,7 +67,7 @@ def test_a_wrong_command_line_is_two_lines_at_most_and_code_2(dura: Command, arg
     "option",
     [
         ["--limit", "0"], ["--limit", "-1"], ["--limit", "x"], ["--limit", "9" * 30], ["--state", "gone"],
-        ["--sort", "age"], ["--name", "\udce9"], ["--stat", "failed"],
+        ["--sort", "size"], ["--name", "\udce9"], ["--stat", "failed"],
     ],
 )  # fmt: skip
 def test_a_wrong_option_is_a_usage_error(dura: Command, shop: Shop, option: list[str]) -> None:

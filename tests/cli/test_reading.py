@@ -70,6 +70,7 @@ def test_tasks_are_filtered_sorted_and_paged(dura: Command, shop: Shop) -> None:
     assert set(ids("--queue", "orders")) == {shop.waiting, shop.completed}
     assert ids("--text", "charge:ord_1") == [shop.waiting]
     assert ids("--sort", "oldest")[0] == shop.waiting
+    assert (ids("--sort", "age"), ids("--sort=-age")) == (ids(), ids("--sort", "oldest"))
     first = dura("tasks", shop.path, "--json", "--limit", "5")
     assert f"--after {first.json['next_page']}" in first.err
     rest = ids("--after", first.json["next_page"])

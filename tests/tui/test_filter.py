@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dura import DurableEngine
 from dura.filters import FIELDS, TASK_FIELDS, parse
-from dura.records import CountRow
+from dura.monitor import Monitor
+from dura.records import CountRow, Want
 from dura_tui.completion import complete
 from dura_tui.filter import FILTERED, known_words, total
 from dura_tui.keys import VIEWS
@@ -102,3 +107,15 @@ COUNTS = tuple(
 )
 def test_counts_alone_tell_how_many_match_by_name_queue_and_state(line: str, count: int | None) -> None:
     assert total(COUNTS, parse(line)) == count
+
+
+def test_actions_are_offered_by_the_names_under_which_the_audit_keeps_them(path: Path) -> None:
+    engine = DurableEngine(path)
+    engine.set_state(namespace="poller", key="page", value=3, actor="ann")
+    engine.delete_state(namespace="poller", key="page", actor="ann")
+    engine.close()
+    with Monitor(path) as monitor:
+        entries = monitor.snapshot(Want(audit=2)).audit
+    kept = {json.loads(entry.value)["action"] for entry in entries}
+    assert kept == {"set", "delete"}
+    assert kept <= set(known_words(None)["action"])

@@ -479,6 +479,9 @@ def test_without_a_view_the_tasks_are_meant() -> None:
     assert begin_with(None, None, None) == Start()
     assert begin_with(None, "state:f", None) == Start("tasks", "state:f")
     assert begin_with(None, None, "-age") == Start("tasks", "", "-age")
+    assert (
+        begin_with(None, None, "oldest") == begin_with("tasks", None, "-newest") == Start("tasks", "", "-age")
+    )
 
 
 @pytest.mark.parametrize(
@@ -504,7 +507,7 @@ def test_the_command_ends_with_2_and_marks_what_is_wrong(
 def test_a_printed_list_takes_the_bookmark_of_the_tasks(
     path: Path, shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for sort in ("age", "-age", "name"):
+    for sort in ("age", "-age", "oldest", "name"):
         assert main([str(path), "--view", "tasks", "--filter", "state:pending", f"--sort={sort}"]) == 0
         assert "send_receipt" in capsys.readouterr().out
 

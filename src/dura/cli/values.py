@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
+from typing import Final
 
 from dura.durations import parse_duration
 from dura.errors import InvalidFilter
 from dura.filters import marked, parse
 from dura.records import TASK_SORTS, Condition
+
+_AGES: Final = {"age": "newest", "-age": "oldest"}
 
 
 def text(value: str) -> str:
@@ -74,7 +77,8 @@ def conditions(value: str) -> tuple[Condition, ...]:
 
 
 def sort(value: str) -> str:
-    """An order of the task list, `-` before it for the other way round."""
+    """An order of the task list, `-` before it for the other way round; `age` as the monitor calls it."""
+    value = _AGES.get(value, value)
     if value.removeprefix("-") not in TASK_SORTS:
         raise argparse.ArgumentTypeError(f"there is no order {value!r}: use one of {', '.join(TASK_SORTS)}")
     return value
