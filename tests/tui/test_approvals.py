@@ -72,6 +72,8 @@ async def test_a_wait_is_answered_with_a_payload_like_the_last_one(
         await says(pilot, "Payload of approved:ord_1", "check it", '"by": "ann"')
         await pilot.press("ctrl+t")
         await until(pilot, lambda: editor(pilot).text == "null")
+        await pilot.press("7")
+        assert editor(pilot).text == "7"
         await pilot.press("ctrl+t", "ctrl+t")
         await says(pilot, '"by": "ann"')
         await pilot.press("ctrl+s", "y")

@@ -29,8 +29,10 @@ class JsonEditor(TextArea):
         )  # fmt: skip
 
     def put(self, text: str) -> None:
-        """Edit this instead."""
+        """Edit this instead; a mere `null` is selected, so that what is typed takes its place."""
         self.load_text(harmless(text))
+        if text == "null":
+            self.select_all()
 
     async def _on_paste(self, event: Paste) -> None:
         event.prevent_default()
