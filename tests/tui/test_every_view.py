@@ -10,7 +10,7 @@ from conftest import ManualClock
 from dura import DurableEngine
 from dura_tui.keys import VIEW_KEYS, ViewKey
 from dura_tui.screens.filtered import FilteredView
-from tui.harness import Screen, fill, monitor, running, says, table, text, until, view
+from tui.harness import Screen, fill, gone, monitor, running, says, table, text, until, view
 
 
 async def opened(pilot: Screen, key: ViewKey) -> None:
@@ -86,3 +86,23 @@ async def test_a_key_that_a_view_has_no_use_for_is_answered(
             await says(pilot, f"✗ this view {said}")
         await pilot.press("S")
         await says(pilot, "✗ only an order by a column is turned round: s chooses one")
+
+
+async def test_an_empty_list_offers_nothing_to_be_done_to_its_rows(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("4")
+        await says(pilot, "no task   newest first", "No task matches.", "/ filter")
+        assert "mark" not in text(pilot).splitlines()[-1]
+        assert "enter open" not in text(pilot)
+
+
+async def test_what_is_wrong_with_a_filter_is_said_whole_at_80_columns(
+    path: Path, engine: DurableEngine, clock: ManualClock
+) -> None:
+    async with running(path, clock) as pilot:
+        await pilot.press("4", "slash", *"state:y", "enter")
+        await says(pilot, "✗ no state 'y': use one of pending", "cancelled")
+        await pilot.press("backspace")
+        await gone(pilot, "no state")

@@ -118,7 +118,8 @@ class ActingScreen(Screen[None]):
             for action in ACTIONS.values()
             if operator.objection(action, target) is None and self._offers(action, target)
         ]
-        marking = self.view.marking() is not None and not operator.read_only
+        table = self.view.marking()
+        marking = table is not None and bool(table.keys) and not operator.read_only
         marks = [("space", "mark", "screen.mark"), ("*", "mark all", "screen.mark_all")] * marking
         return [*map(_hint, fit), *marks]
 

@@ -50,7 +50,7 @@ class ViewDialog(Dialog[str]):
             text = Text(no_wrap=True, overflow="ellipsis")
             text.append(f"{tab.key}  ", "bold blue")
             text.append(tab.label.ljust(10), "bold")
-            text.append(tab.count.rjust(6) + "  ", "bright_black")
+            text.append(tab.count.rjust(5) + "  ", "bright_black")
             if self.app.size.width >= _WITH_HELP:
                 text.append(view.help, "bright_black")
             self._list.add_option(Option(text, id=tab.name))

@@ -80,7 +80,9 @@ class TasksView(FilteredView[TaskRow]):
         shown = len(page.tasks)
         in_all = self._total(snapshot)
         span = f"{fmt.number(first)} to {fmt.number(first + shown - 1)}" if shown else "none"
-        if in_all is not None:
+        if not shown and in_all == 0:
+            span = "no task"
+        elif in_all is not None:
             approximately = "" if snapshot.counts_exact else "at least "
             span += f" of {approximately}{fmt.number(in_all)}"
         elif page.next_page:

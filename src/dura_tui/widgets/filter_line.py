@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -23,6 +24,9 @@ from dura_tui.widgets.entry import Entry
 
 Completer = Callable[[str, int], Completion]
 """What a line may go on with, from the line and the cursor's place in it."""
+
+_WRONG_LINES: Final = 2
+"""How many lines what is wrong with a filter may take."""
 
 
 class FilterLine(Entry):
@@ -142,8 +146,11 @@ class FilterBox(Vertical):
         try:
             apply(line)
         except InvalidFilter as error:
-            message = f" ✗ {fmt.printable(str(error))}"
-            self._words.put(Text(message, "red", no_wrap=True, overflow="ellipsis", end=""))
+            width = max((self.size.width or 80) - 4, 10)
+            said = textwrap.wrap(
+                f"✗ {fmt.printable(str(error))}", width, max_lines=_WRONG_LINES, placeholder=" …"
+            )
+            self._words.put(Text(" " + "\n   ".join(said), "red", end=""))
             self.line.selection = Selection(error.start, error.end)
         else:
             self.close()
