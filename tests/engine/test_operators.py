@@ -130,6 +130,24 @@ def test_cancel_duplicates_keeps_the_oldest_live_task_of_a_name(
 # --- extend ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (2, "has not been claimed that often (token 1, seen 2)"),
+        (0, "has been claimed since (token 1, seen 0)"),
+    ],
+)
+def test_a_claim_that_differs_is_told_apart_from_a_later_one(
+    engine: DurableEngine, seen: int, words: str
+) -> None:
+    task = started(engine)
+    for act in (
+        lambda: engine.cancel_task(task.task_id, seen_claim_token=seen),
+        lambda: engine.extend_claim(run_id=task.run_id, by_secs=60, seen_claim_token=seen),
+    ):
+        assert words in str(refused(act, "running"))
+
+
 def test_extend_compares_the_token_that_was_seen(
     engine: DurableEngine, clock: ManualClock, path: Path
 ) -> None:

@@ -50,10 +50,17 @@ class Task:
             )
         if seen.claim_token is not None and seen.claim_token != self.claim_token:
             raise ActionRefused(
-                f"cannot {action} task {self.task_id}: run {self.run.run_id} has been claimed again since "
-                f"(token {self.claim_token}, seen {seen.claim_token}) and is {self.state}. Look again.",
+                f"cannot {action} task {self.task_id}: run {self.run.run_id} "
+                f"{_other_claim(self.claim_token, seen.claim_token)} and is {self.state}. Look again.",
                 present=self.state,
             )
+
+
+def _other_claim(token: int, seen: int) -> str:
+    """How a run's claim differs from the one that was seen."""
+    if token < seen:
+        return f"has not been claimed that often (token {token}, seen {seen})"
+    return f"has been claimed {'again ' if seen else ''}since (token {token}, seen {seen})"
 
 
 def find(tx: Transaction, task_id: str) -> Task:
@@ -102,11 +109,7 @@ def _check_lease(tx: Transaction, run_id: str, seen: int) -> None:
     if row is None or row == (State.RUNNING, seen):
         return
     state, token = row
-    what = (
-        f"it has been claimed again since (token {token}, seen {seen})"
-        if token != seen
-        else "its claim has ended"
-    )
+    what = f"it {_other_claim(token, seen)}" if token != seen else "its claim has ended"
     raise ActionRefused(
         f"cannot extend the lease of run {run_id}: {what}, and it is {state}. Look again.", present=state
     )
