@@ -97,9 +97,11 @@ def forget(path: Path, name: str) -> None:
 def _filters(path: Path, document: Any) -> list[SavedFilter]:
     if not isinstance(document, dict) or not isinstance(document.get("filters"), list):
         raise _damaged(path, "it is no list of filters")
-    if document.get("version") != _VERSION:
+    version = document.get("version")
+    # `true` and `1.0` are equal to 1.
+    if type(version) is not int or version != _VERSION:
         raise SavedFiltersLost(
-            f"{path} is of version {document.get('version')!r}, which this dura-tui does not know: use the newer one"
+            f"{path} is of version {version!r}, which this dura-tui does not know: use the newer one"
         )
     found: dict[str, SavedFilter] = {}
     for number, entry in enumerate(document["filters"], 1):

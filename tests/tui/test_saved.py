@@ -51,6 +51,8 @@ DAMAGED = (
     ("[1]", "no list of filters"),
     ('{"version": 1, "filters": {}}', "no list of filters"),
     ('{"version": 2, "filters": []}', "of version 2, which this dura-tui does not know"),
+    ('{"version": true, "filters": []}', "of version True, which this dura-tui does not know"),
+    ('{"version": 1.0, "filters": []}', "of version 1.0, which this dura-tui does not know"),
     (json.dumps({"version": 1, "filters": [ENTRY, {"name": "b"}]}), "filter 2 has not the four texts"),
     (json.dumps({"version": 1, "filters": [{**ENTRY, "sort": 7}]}), "filter 1 has not the four texts"),
     (json.dumps({"version": 1, "filters": [ENTRY, ENTRY]}), "a name that another has: 'a'"),
