@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from rich.cells import cell_len
+from textual.app import App, ComposeResult
 
 from dura_tui.widgets.cells import cell, plain
-from dura_tui.widgets.text_view import wrap
+from dura_tui.widgets.text_view import TextView, wrap
 
 PROSE = "Running runs, the lease that runs out first on top. RECL counts leases of this attempt."
 
@@ -26,3 +27,20 @@ def test_every_line_fits_and_all_of_the_text_is_there(width: int, text: str) -> 
     lines = [plain(line) for line in wrap(pieces, width)]
     assert "".join(lines) == text
     assert all(cell_len(line) <= max(width, 2) for line in lines)
+
+
+class TextApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield TextView()
+
+
+async def test_nothing_is_drawn_before_there_is_a_width_to_draw_to() -> None:
+    app = TextApp()
+    async with app.run_test(size=(40, 8)) as pilot:
+        later = TextView()
+        later.show_lines([cell(PROSE)])
+        assert later.virtual_size.height == 0
+        await app.mount(later)
+        await pilot.pause()
+        await pilot.pause()
+        assert later.virtual_size.height == 3

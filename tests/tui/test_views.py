@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from conftest import ManualClock, plain
 from dura import DurableEngine
+from dura.records import Snapshot
+from dura_tui.app import DuraApp
 from dura_tui.keys import KEYS, VIEW_KEYS
+from dura_tui.screens import overview
 from dura_tui.screens.tasks import TasksView
 from tui.harness import (
     EVENT,
@@ -386,3 +390,22 @@ async def test_no_color_leaves_glyphs_and_words(
             for strip in pilot.app.screen._compositor.render_strips()
             for segment in strip
         )
+
+
+async def test_the_overview_is_drawn_to_no_width_but_its_own(
+    path: Path, shop: Shop, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths: list[int] = []
+    totals = overview._totals
+
+    def spy(snapshot: Snapshot, width: int) -> tuple[Text, Text]:
+        widths.append(width)
+        return totals(snapshot, width)
+
+    monkeypatch.setattr(overview, "_totals", spy)
+    monkeypatch.setattr(DuraApp, "tick", lambda self: None)
+    async with running(path, clock) as pilot:
+        await says(pilot, "✗ failed")
+        await pilot.resize_terminal(100, 24)
+        await until(pilot, lambda: widths[-1] == 100)
+    assert set(widths) == {80, 100}

@@ -118,8 +118,8 @@ class OverviewView(View):
     def draw(self, now: datetime) -> None:
         """Draw everything."""
         snapshot = self.snapshot
-        if snapshot is None:
-            return
+        if snapshot is None or not self.size.width:
+            return  # The first layout draws it: there is no width to draw to before.
         totals, words = _totals(snapshot, self.size.width)
         self._lines["totals"].put(totals)
         self._lines["words"].put(words)
@@ -129,6 +129,10 @@ class OverviewView(View):
         self.name_table.show_rows([_name_row(total) for total in by_name(snapshot)], now)
         self.worker_table.show_rows([_worker_row(worker, now) for worker in snapshot.workers], now)
         self.failure_table.show_rows([_failure_row(failure, now) for failure in snapshot.failures], now)
+
+    def on_resize(self) -> None:
+        """Draw the totals to the new width."""
+        self.draw_again()
 
     # --- the operator ------------------------------------------------------------------------------------------------
 

@@ -176,7 +176,9 @@ class TextView(ScrollView, can_focus=True):
         self.scroll_to(y=0, animate=False)
 
     def _wrap(self) -> None:
-        width = max(self.scrollable_content_region.width, 10)
+        width = self.scrollable_content_region.width
+        if not width:
+            return  # The first layout wraps them.
         lines = [marked(line, self._part) for line in self._lines] if self._part else self._lines
         self._wrapped = [part for line in lines for part in wrap(line, width)]
         self._found = [
