@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from conftest import ManualClock, claim, rows
 from dura import DurableEngine
@@ -292,6 +293,11 @@ async def test_read_only_offers_no_group_either(
         assert len(pilot.app.screen_stack) == 1
 
 
+def bar_cells(pilot: Screen) -> int:
+    drawn = str(monitor(pilot).screen.query_one("#bar", Static).render())
+    return drawn.count("█") + drawn.count("░")
+
+
 async def test_a_stop_key_ends_a_long_order(
     path: Path, engine: DurableEngine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,5 +320,8 @@ async def test_a_stop_key_ends_a_long_order(
         monkeypatch.setattr(operator, "attempt", stop_at_the_third)
         await pilot.press("4", "0", "enter", "enter")
         await says(pilot, "changed 3, not tried 37", "stopped · esc closes")
+        for width in (40, 100):
+            await pilot.resize_terminal(width, 24)
+            await until(pilot, lambda: bar_cells(pilot) == min(width - 30, 40))  # noqa: B023
         await pilot.press("escape")
     assert states(path) == {"pending": 3, "failed": 37}

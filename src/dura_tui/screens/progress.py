@@ -60,6 +60,10 @@ class ProgressDialog(Dialog[None]):
         self.show_tally(self.tally)
         cast("DuraApp", self.app).carry_out_all(self._bulk, self._stop.is_set)
 
+    def on_resize(self) -> None:
+        """Draw the bar as wide as there is room."""
+        self.show_tally(self.tally)
+
     def show_tally(self, tally: Tally) -> None:
         """Draw how far it is."""
         self.tally = tally
