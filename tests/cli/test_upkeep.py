@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,6 +32,28 @@ def test_cleanup_removes_what_ended_longer_ago_and_nothing_else(dura: Command, s
     left = {task for (task,) in rows(shop.path, "SELECT task_id FROM tasks")}
     assert left == {shop.waiting, shop.running, shop.backing_off, shop.delayed, shop.pending}
     assert dura("check", shop.path).code == 0
+
+
+def test_a_dry_run_counts_what_the_cleanup_then_removes(dura: Command, shop: Shop) -> None:
+    before = dump(shop.path)
+    assert "no task ended more than 30d ago" in dura("cleanup", shop.path, "--dry-run").out
+    told = dura("cleanup", shop.path, "--older-than", "0", "--dry-run")
+    assert told.code == 0
+    assert told.out.startswith(
+        "would remove 3 tasks that ended more than 0s ago (1 completed, 1 failed, 1 cancelled)"
+    )
+    counted = dura("cleanup", shop.path, "--older-than", "0", "--dry-run", "--json").json
+    assert [counted[name] for name in ("completed", "failed", "cancelled", "capped")] == [1, 1, 1, False]
+    assert dump(shop.path) == before
+    [command] = re.findall(r"`dura (.*)` removes what was counted", told.err)
+    assert dura(*shlex.split(command)).out.startswith("removed 3 tasks ")
+
+
+def test_a_dry_run_takes_every_age_and_no_moment_still_to_come(dura: Command, shop: Shop) -> None:
+    assert "no task ended" in dura("cleanup", shop.path, "--older-than", "1000000d", "--dry-run").out
+    done = dura("cleanup", shop.path, "--before", "2100-01-01", "--dry-run")
+    assert (done.code, done.out) == (2, "")
+    assert "must not be later than now" in done.err
 
 
 @pytest.mark.parametrize("age", ["30", "soon", "-1d", "1e3d", "99999999999999d", ""])

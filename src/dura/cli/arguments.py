@@ -32,7 +32,7 @@ def _lock_timeout(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--lock-timeout",
         metavar="DURATION",
-        type=values.seconds,
+        type=values.lock_timeout,
         default=parse_duration(default),
         help=f"how long to wait for other writers (default {default})",
     )
@@ -271,6 +271,9 @@ def cleanup(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         type=values.moment,
         help="only tasks that ended before this time, as ISO text",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="count what would be removed, and remove nothing"
     )
     _operator(parser, lock_timeout="30s")
 

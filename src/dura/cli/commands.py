@@ -257,7 +257,11 @@ _UPKEEP: Final = (
         ),
         arguments=arguments.cleanup,
         run=upkeep.cleanup,
-        examples=("dura cleanup orders.db", "dura cleanup orders.db --older-than 12h"),
+        examples=(
+            "dura cleanup orders.db --dry-run",
+            "dura cleanup orders.db",
+            "dura cleanup orders.db --older-than 12h",
+        ),
     ),
     Command(
         name="check",

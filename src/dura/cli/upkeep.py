@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from dura.cli.acting import opened
 from dura.cli.documents import document
-from dura.cli.exits import Exit
+from dura.cli.exits import CommandFailed, Exit
 from dura.cli.output import note, say, say_json
 from dura.cli.progress import progress
 from dura.cli.watching import watched
-from dura.clock import to_text
+from dura.clock import from_text, later, to_text
 from dura.display import number, plural, printable, size
 from dura.durations import duration
 from dura.engine import DurableEngine
@@ -29,6 +29,8 @@ def cleanup(args: Namespace) -> Exit:
     if args.before is not None:
         age = f"before {args.before.isoformat()}"
     with opened(args) as engine, watched(args) as monitor:
+        if args.dry_run:
+            return _foretell(args, monitor, _cutoff(args, engine.now()), age)
         before = _terminal(monitor)
 
         def far() -> str:
@@ -48,6 +50,41 @@ def cleanup(args: Namespace) -> Exit:
         say(f"removed {plural(removed, 'task')} that ended {age}")
     else:
         say(f"nothing to remove: no task ended {age}")
+    return Exit.DONE
+
+
+def _cutoff(args: Namespace, now: datetime) -> datetime:
+    """Before which moment a task must have ended to go.
+
+    Raises:
+        CommandFailed: The moment is still to come.
+    """
+    if args.before is None:
+        return from_text(later(to_text(now), -args.older_than))
+    if args.before > now:
+        raise CommandFailed(f"--before must not be later than now: {args.before.isoformat()}", Exit.USAGE)
+    cutoff: datetime = args.before
+    return cutoff
+
+
+def _foretell(args: Namespace, monitor: Monitor, before: datetime, age: str) -> Exit:
+    """Count what would go, and remove nothing."""
+    told = monitor.snapshot(Want(removable=before)).removable
+    assert told is not None
+    if args.json:
+        say_json(document(told))
+        return Exit.DONE
+    if not (told.tasks or told.events):
+        say(f"nothing would be removed: no task ended {age}")
+        return Exit.DONE
+    least = "at least " if told.capped else ""
+    say(
+        f"would remove {least}{plural(told.tasks, 'task')} that ended {age} ({number(told.completed)} completed, "
+        f"{number(told.failed)} failed, {number(told.cancelled)} cancelled), and {plural(told.events, 'event')}"
+    )
+    note(
+        f"nothing was removed; `dura cleanup {args.path} --before {to_text(before)}` removes what was counted"
+    )
     return Exit.DONE
 
 
