@@ -31,9 +31,7 @@ class Filtered:
 
 
 FILTERED: Final = {
-    "tasks": Filtered(
-        TASK_FIELDS, "part of an id, key or parameter", "state:failed name:import_* queue:mail age>5m"
-    ),
+    "tasks": Filtered(TASK_FIELDS, "part of an id, key or parameter", "state:failed name:import_* age>5m"),
     "leases": Filtered(
         (*_RUN_FIELDS, "worker"), "part of an id, key or parameter", "name:import_* worker:web1* attempts>1"
     ),

@@ -74,6 +74,7 @@ def test_every_view_that_is_filtered_has_fields_of_the_language() -> None:
     for filtered in FILTERED.values():
         assert set(filtered.fields) <= set(FIELDS)
         parse(filtered.example, filtered.fields)
+        assert len(filtered.placeholder) <= 78, "it is cut at 80 columns"
 
 
 def test_states_are_known_before_anything_was_read() -> None:
