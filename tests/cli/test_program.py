@@ -74,6 +74,17 @@ def test_a_wrong_option_is_a_usage_error(dura: Command, shop: Shop, option: list
     assert dura("tasks", shop.path, *option).code == 2
 
 
+@pytest.mark.parametrize("wait", ["25d", "99999999w"])
+def test_a_wait_that_is_too_long_is_refused_in_the_words_of_its_option(
+    dura: Command, shop: Shop, wait: str
+) -> None:
+    done = dura("check", shop.path, "--lock-timeout", wait)
+    assert (done.code, done.out) == (2, "")
+    assert "--lock-timeout" in done.err
+    assert "busy_timeout_ms" not in done.err
+    assert dura("check", shop.path, "--lock-timeout", "24d").code == 0
+
+
 def test_a_value_that_looks_like_an_option_is_answered_with_how_to_write_it(
     dura: Command, shop: Shop
 ) -> None:

@@ -13,6 +13,9 @@ from dura.records import TASK_SORTS, Condition
 
 _AGES: Final = {"age": "newest", "-age": "oldest"}
 
+_LONGEST_LOCK_TIMEOUT: Final = 24 * 86_400
+"""Seconds; of milliseconds SQLite counts as many as fit into 31 bits, hardly more."""
+
 
 def text(value: str) -> str:
     """Text that UTF-8 can hold."""
@@ -55,6 +58,14 @@ def some_seconds(value: str) -> float:
     if not some:
         raise argparse.ArgumentTypeError("a lease is extended by more than nothing")
     return some
+
+
+def lock_timeout(value: str) -> float:
+    """A duration in seconds for which SQLite can wait."""
+    wait = seconds(value)
+    if wait > _LONGEST_LOCK_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"{value!r} is longer than 24d, the longest wait for other writers")
+    return wait
 
 
 def moment(value: str) -> datetime:
