@@ -34,7 +34,7 @@ class AuditView(FilteredView[AuditRow]):
 
     ABOUT: ClassVar[tuple[str, ...]] = (
         "What operators did, from this monitor, from the command line or through the engine with an actor; written in",
-        "the transaction of the action itself. BECAME is the state before and after, or an event's payload.",
+        "the transaction of the action itself. BECAME, from 100 columns on, is the state before and after, or a payload.",
         "enter  the task, or the entry of an event in full    {next-page} {page-back}  older entries, newer ones",
     )
 
