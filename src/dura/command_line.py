@@ -1,14 +1,29 @@
-"""What both programs say of a command line that argparse misreads, or explains too shortly."""
+"""What both programs say of a command line that argparse misreads, or explains too shortly, or says nothing of."""
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _NO_VALUE: Final = re.compile(r"argument (\S+): expected one argument")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help and version raise `OSError` where they cannot be printed: argparse's end well all the same."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        if file is sys.stdout:
+            print(message, end="", file=file, flush=True)
+        else:
+            super()._print_message(message, file)
 
 
 def without_value(words: Sequence[str]) -> str | None:

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Final, NoReturn, TextIO
 
-from dura.command_line import advised, without_value
+from dura.command_line import Parser, advised, without_value
 from dura.durations import parse_duration
 from dura.errors import InvalidFilter, InvalidValue, StoreBusy, StoreError
 from dura.filters import marked
@@ -42,8 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    options = _parser().parse_args(arguments)
+    if sys.stdout is None:
+        print("dura-tui: standard output is closed: there is nowhere to print to", file=sys.stderr)
+        return 1
     try:
+        options = _parser().parse_args(arguments)
         if options.print_config:
             return _print_config()
         options.redaction = None if options.reveal else Redaction.from_environment()
@@ -158,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """Arguments, and what they exclude."""
 
     _words: Sequence[str] = ()
@@ -258,9 +261,6 @@ def _once(options: argparse.Namespace) -> int:
 
     from dura_tui import once
 
-    if sys.stdout is None:
-        print("dura-tui: standard output is closed: there is nowhere to print to", file=sys.stderr)
-        return 1
     if isinstance(sys.stdout, TextIOWrapper):
         # What the terminal's or the locale's encoding lacks is written as an escape.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -20,7 +20,7 @@ from typing import IO
 import pytest
 
 from cli.shop import Command, Shop
-from conftest import wait_until
+from conftest import dump, wait_until
 from dura import DurableEngine
 from dura.cli.commands import COMMANDS
 from dura.cli.exits import MEANINGS, Exit
@@ -185,6 +185,30 @@ def test_a_result_that_cannot_be_written_is_told(shop: Shop) -> None:
     assert done.returncode == 3
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["status", "PATH"], ["cancel", "PATH", "ID"], ["--help"], ["status", "--help"]]
+)
+def test_a_closed_output_is_told_before_anything_is_done(shop: Shop, words: list[str]) -> None:
+    before = dump(shop.path)
+    known = {"PATH": str(shop.path), "ID": shop.pending}
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *DURA, *(known.get(word, word) for word in words)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.startswith("dura: standard output is closed")
+    assert len(done.stderr.splitlines()) == 1
+    assert dump(shop.path) == before
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["status", "--help"]])
+def test_help_that_cannot_be_written_is_told(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*DURA, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 3
+    assert "No space left on device" in done.stderr
 
 
 def test_a_stream_that_cannot_write_a_character_gets_its_escape(shop: Shop) -> None:

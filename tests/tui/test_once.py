@@ -189,7 +189,7 @@ def test_the_demo_says_where_its_store_was_and_removes_it() -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
-@pytest.mark.parametrize("form", ["--once", "--json"])
+@pytest.mark.parametrize("form", ["--once", "--json", "--help", "--version", "--print-config"])
 def test_output_that_cannot_be_written_is_one_line_of_trouble(path: Path, shop: Shop, form: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -204,6 +204,19 @@ def test_output_that_cannot_be_written_is_one_line_of_trouble(path: Path, shop: 
     assert done.stderr.startswith("dura-tui: ")
     assert "No space left" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", ["--once", "--help", "--version", "--print-config", "--watch=x"])
+def test_a_closed_output_is_one_line_of_trouble(path: Path, shop: Shop, form: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -m dura_tui "$1" "$2" >&-', sys.executable, str(path), form],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "dura-tui: standard output is closed: there is nowhere to print to\n"
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])

@@ -13,12 +13,12 @@ from typing import Final, NoReturn
 
 from dura.cli import acting, arguments, detail, emitting, overview, reading, remembering, upkeep
 from dura.cli.exits import MEANINGS, CommandFailed, Exit
-from dura.command_line import advised, without_value
+from dura.command_line import Parser, advised, without_value
 
 _WIDTH: Final = 79
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """A parser that tells errors in two lines."""
 
     _words: Sequence[str] = ()

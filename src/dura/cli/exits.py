@@ -20,7 +20,7 @@ MEANINGS: Final = {
     Exit.DONE: "done",
     Exit.NOT_DONE: "refused, not found, nothing matched, event emitted before, damage found",
     Exit.USAGE: "the command line is wrong; nothing was done",
-    Exit.STORE: "the store cannot be used: missing, busy, no dura store, needs an upgrade",
+    Exit.STORE: "the store (missing, busy, no dura store, old) or the output cannot be used",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
 }
 """The line that `dura --help` and the reference give for each code."""

@@ -69,8 +69,7 @@ def flush_result() -> None:
     Raises:
         OSError: Standard output cannot be written; BrokenPipeError if its reader has gone.
     """
-    if sys.stdout is not None:
-        sys.stdout.flush()
+    sys.stdout.flush()
 
 
 def abandon_result() -> None:

@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     prepare_streams()
     # What an upgrade did is this program's own report; the engine's warnings would repeat it.
     logging.getLogger("dura").addHandler(logging.NullHandler())
+    if sys.stdout is None:
+        complain("standard output is closed: there is nowhere to print to, and nothing was done")
+        return Exit.STORE
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
         flush_result()
