@@ -253,6 +253,8 @@ async def test_a_group_is_requeued_once_its_number_was_typed(
         assert focused is not None
         assert focused.id == "no"
         await pilot.press("1", "enter", "enter")
+        await says(pilot, "✗ 1 is not 12")
+        await pilot.press("escape")
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
         assert states(path) == {"failed": 13}
         await pilot.press("R")

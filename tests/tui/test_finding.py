@@ -281,8 +281,9 @@ async def test_the_cursor_stays_with_its_row_when_a_list_is_sorted(
     async with running(path, clock, size=(110, 30)) as pilot:
         await pilot.press("3")
         await until(pilot, lambda: len(names(pilot)) == 3)
-        table(pilot).move_to(table(pilot).keys[1])
-        held = table(pilot).key
+        held = table(pilot).keys[1]
+        table(pilot).move_to(held)
+        await until(pilot, lambda: table(pilot).key == held)
         for sort in ("name", "-name", "cause", "-due", "id", "event", "-event", "attempts", "queue", ""):
             view(pilot).set_sort(sort)
             await pilot.pause()
