@@ -125,6 +125,11 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self.far, keys.encode())
 
+    def cooked(self) -> bool:
+        """Whether it edits lines and shows what is typed, as it does for a shell."""
+        wanted = termios.ICANON | termios.ECHO
+        return bool(termios.tcgetattr(self.far)[3] & wanted == wanted)
+
     def shown(self) -> Shown:
         """What the output so far makes it show."""
         output = self.output

@@ -38,9 +38,22 @@ def test_a_closed_terminal_ends_the_process_though_no_signal_comes(terminal: Ter
     assert terminal.process.wait(20) == HUNG_UP
 
 
-def test_a_hang_up_signal_ends_the_process(terminal: Terminal) -> None:
+def test_a_hang_up_signal_before_the_terminal_is_gone_ends_the_process(terminal: Terminal) -> None:
     terminal.process.send_signal(signal.SIGHUP)
+    terminal.close()
     assert terminal.process.wait(20) == HUNG_UP
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGHUP], [signal.SIGTERM, signal.SIGHUP]])
+def test_a_hang_up_signal_gives_a_terminal_that_lives_back(
+    terminal: Terminal, signals: list[signal.Signals]
+) -> None:
+    assert not terminal.cooked()
+    for number in signals:
+        terminal.process.send_signal(number)
+    assert terminal.process.wait(20) == 0
+    wait_until(lambda: b"\x1b[?1049l" in terminal.output)
+    assert terminal.cooked()
 
 
 def test_a_termination_signal_gives_the_terminal_back(terminal: Terminal) -> None:
