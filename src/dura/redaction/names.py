@@ -10,8 +10,9 @@ from typing import Final
 from dura.errors import InvalidValue, shown
 
 HIDDEN: Final = (
-    "*password*", "*passwd*", "*passphrase*", "passcode", "pwd", "*_pass", "*secret", "secret", "*token", "token", "api_key",
-    "*apikey*", "access_key", "accesskey", "secret_key", "secretkey", "private_key", "privatekey", "signing_key",
+    "*password*", "*passwd*", "*passphrase*", "passcode", "pass_word", "pass_phrase", "pass_code", "pwd", "*_pass",
+    "*secret", "secret", "*token", "token", "api_key", "*apikey*",
+    "access_key", "accesskey", "secret_key", "secretkey", "private_key", "privatekey", "signing_key",
     "encryption_key", "auth", "authorization", "*credential", "credential", "bearer", "*cookie", "cookie", "session",
     "sessionid", "jwt", "otp", "totp", "pin_code", "security_code", "cvv", "cvc",
 )  # fmt: skip

@@ -14,20 +14,27 @@ from dura.redaction.names import Level
 SIGNS: Final = ("://", "bearer ", "basic ", "\\u00")
 """Texts besides names of which one stands where there is something to hide; the last may be a letter of a name."""
 
-ENDS_OF_NAMES: Final = (":", "=", " ")
+ENDS_OF_NAMES: Final = (":", "=", " ", ",")
 """One of them stands between the name, or the scheme, and what is hidden."""
 
-# A name as in headers, queries, assignments and dicts, written out or as text inside text; with the word before it.
+# A name as in headers, queries, assignments and dicts, written out or as text inside text; with the word before it. Or an
+# option, in a command line or in a list of its words.
 _PAIR: Final = re.compile(
-    r"""(?<![\w.-])(?:(?P<before>[\w-]++)\ )?(?P<name>[\w.-]++)\\*+["']?(?:\[\d*+\]|\])?\s*+(?P<sign>=>|[=:](?![=:]))\s*+""",
+    r"""
+    (?<![\w.-])(?:(?P<before>[\w-]++)\ )?(?P<name>(?P<option>--)?[\w.-]++)
+    (?:
+      \\*+["']?(?:\[\d*+\]|\])?\s*+(?P<sign>=>|:=(?!=)|[=:](?![=:]))\s*+
+    | (?(option)(?:["'],\s*+(?=["'])|\s++(?=[^\s=:-]))|(?!))
+    )
+    """,
     re.VERBOSE,
 )
 _VALUE: Final = re.compile(
     r"""
     (?:[bBfFrRuU]{1,2}(?=["']))?
     (?:
-      \\++["'](?P<inner>[^"'\\]*+)
-    | (?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote)).)*+)
+      (?:(?:\\++["']){3}|\\++["'])(?P<inner>[^"'\\]*+)
+    | (?P<quote>"{3}|'{3}|["'])(?P<quoted>(?:\\.|(?!(?P=quote)).)*+)
     | (?P<bare>[^\s,;&"'<>()\[\]{}]*+(?:[(\[{][^)\]}]*+[)\]}]?)?)
     )
     """,
@@ -37,7 +44,7 @@ _HEADER: Final = re.compile(r"(?:cookie|authorization)$", re.IGNORECASE)
 _HEADER_VALUE: Final = re.compile(r"""[^"'\s](?:(?<==)\\*+"[^"\r]*+"|[^"'\r])*""")
 
 _URL_PASSWORD: Final = re.compile(
-    r"""(://[^\s/:@"']*+:)(?:[^\s/@"']++(?=@)|(?!\d{1,5}…\Z)[^\s/@"'…]*+(?=…\Z))"""
+    r"""(://[^\s/:@"']*+:)(?:(?!\d{1,5}…\Z)[^\s/"'…]*+(?=…\Z)|[^\s/"']+(?=@))"""
 )
 _SCHEME: Final = re.compile(r"""(\b(?i:bearer|basic)\s+)(?=\S[^\s"',;]*[\dA-Z=])[^\s"',;]{6,}""")
 
@@ -47,6 +54,8 @@ _PRIVATE_KEY: Final = re.compile(
 
 _FRAME: Final = re.compile(r'\s*File ".*", line \d+')
 _NO_SECRET: Final = re.compile(r"(?:none|null|nil|undefined|true|false)[.!?]?", re.IGNORECASE)
+_NOTHING_MORE: Final = re.compile(r"\W*+(?:bearer|basic)?\W*+", re.IGNORECASE)
+"""What may stand beside a mark in a value that is hidden already."""
 _NUMBER: Final = re.compile(r"\d[\d.,_]*")
 
 
@@ -77,7 +86,8 @@ def _hide_pairs(line: str, mark: str, level_of: Callable[[str], Level], *, code:
         start, end, quoted = _value(line, pair)
         said = line[start:end]
         bare_number = level is Level.ALL_BUT_NUMBERS and _NUMBER.fullmatch(said)
-        if not said or mark in said or bare_number or (not quoted and (code or _NO_SECRET.fullmatch(said))):
+        done_already = mark in said and _NOTHING_MORE.fullmatch(said.replace(mark, ""))
+        if not said or done_already or bare_number or (not quoted and (code or _NO_SECRET.fullmatch(said))):
             place = pair.end()
             continue
         pieces += [line[done:start], mark]
