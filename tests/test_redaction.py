@@ -318,6 +318,7 @@ def test_what_is_no_text_is_refused(value: Any) -> None:
         ("cannot reach postgres://ann:p@S@db:5432/shop@1", "cannot reach postgres://ann:[hidden]@db:5432/shop@1"),
         ("cannot reach postgres://ann:p@S…", "cannot reach postgres://ann:[hidden]…"),
         ("password := hunter2", "password := [hidden]"),
+        ("bearer :=S1", "bearer :=[hidden]"),
         ('token:="hunter2"', 'token:="[hidden]"'),
         ("mysql -u ann --password hunter2 --port 80", "mysql -u ann --password [hidden] --port 80"),
         ("Command '['mysql', '--password', 'a b', 'shop']' died",

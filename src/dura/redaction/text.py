@@ -46,7 +46,7 @@ _HEADER_VALUE: Final = re.compile(r"""[^"'\s](?:(?<==)\\*+"[^"\r]*+"|[^"'\r])*""
 _URL_PASSWORD: Final = re.compile(
     r"""(://[^\s/:@"']*+:)(?:(?!\d{1,5}…\Z)[^\s/"'…]*+(?=…\Z)|[^\s/"']+(?=@))"""
 )
-_SCHEME: Final = re.compile(r"""(\b(?i:bearer|basic)\s+)(?=\S[^\s"',;]*[\dA-Z=])[^\s"',;]{6,}""")
+_SCHEME: Final = re.compile(r"""(\b(?i:bearer|basic)\s+)(?=[^\s:=][^\s"',;]*[\dA-Z=])[^\s"',;]{6,}""")
 
 _PRIVATE_KEY: Final = re.compile(
     r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL
