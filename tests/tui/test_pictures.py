@@ -78,7 +78,7 @@ DIALOGS: Final = (
     Scene("many-woken", "escape asterisk w"),
     Scene("answer", "escape u 8", "ord_18", "e"),
     Scene("answer-asked", "ctrl+s"),
-    Scene("many-requeued", "escape escape 7 R"),
+    Scene("many-requeued", "escape escape 7", "ValueError", "R"),
     Scene("delete", "escape 6", "shop", "tab D"),
     Scene("set", "escape E"),
 )
