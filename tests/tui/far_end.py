@@ -83,6 +83,10 @@ def _whole(data: bytes) -> int:
     return len(data)
 
 
+_MISLEADING = ("NO_COLOR", "TMUX", "COLUMNS", "LINES")
+"""Variables that would tell a program of another terminal; pytest's workers set the last two."""
+
+
 class Terminal:
     """A pseudo-terminal with a Python program at its near end."""
 
@@ -95,7 +99,7 @@ class Terminal:
         """Start the interpreter with these arguments, on a terminal that controls no session."""
         self.far, near = pty.openpty()
         self._set_size(near, size)
-        inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX")}
+        inherited = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
         self.process = subprocess.Popen(
             [sys.executable, *map(str, arguments)],
             stdin=near,
