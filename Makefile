@@ -21,8 +21,8 @@ demo: $(STAMP) ## Show the monitor on a live demo store (set-up included)
 	@$(BIN)/dura-tui --demo
 
 test: $(STAMP) ## Run the tests (set-up included)
-	$(BIN)/pytest -n 2 --dist loadgroup
-	$(BIN)/pytest -n 2 --dist loadgroup --batching off tests/engine tests/store tests/workers tests/crash tests/model
+	$(BIN)/pytest -n 3 --dist loadgroup
+	$(BIN)/pytest -n 3 --dist loadgroup --batching off tests/engine tests/store tests/workers tests/crash tests/model
 
 check: $(STAMP) format lint type imports test compat ## Everything a change must pass
 

@@ -224,6 +224,7 @@ def _before_fork() -> None:
 
 def _after_fork_in_parent() -> None:
     if _fork.changing:
+        _fork.changing = False
         changing.release()
     while _fork.resumptions:
         _fork.resumptions.pop()()
@@ -231,6 +232,7 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     changing.renew()
+    _fork.changing = False
     _fork.resumptions.clear()
     for database in tuple(_databases):
         database.after_fork_in_child()
