@@ -156,17 +156,20 @@ def begin(connection: sqlite3.Connection, timeout: float) -> None:
     Raises:
         sqlite3.OperationalError: Busy to the end, or another error of SQLite.
     """
+    execute_once_free(connection, "BEGIN IMMEDIATE", timeout)
+
+
+def execute_once_free(connection: sqlite3.Connection, sql: str, timeout: float) -> sqlite3.Cursor:
+    """Execute what SQLite refuses while others have the file, as often as needed; see `begin`."""
     began = monotonic()
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            return connection.execute(sql)
         except sqlite3.OperationalError as error:
             waited = monotonic() - began
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited >= timeout:
                 raise
             sleep(min(max(_SHORTEST_PAUSE, waited / 50), _LONGEST_PAUSE, timeout - waited))
-        else:
-            return
 
 
 def _disconnect_all(links: list[Link]) -> None:

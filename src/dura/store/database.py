@@ -45,6 +45,7 @@ class Database:
         """Of the pools in this process: the transaction that makes work due makes their claims too."""
         self._clock = clock
         self._busy_timeout_ms = busy_timeout_ms
+        self.busy_seconds = busy_timeout_ms / 1000
         self._synchronous = synchronous
         self._reset()
         with changing:

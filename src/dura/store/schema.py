@@ -7,7 +7,7 @@ import sqlite3
 from typing import Final
 
 from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade, StoreNotFound
-from dura.store.connections import Transaction
+from dura.store.connections import Transaction, execute_once_free
 from dura.store.database import Database
 from dura.store.faults import faults_named
 from dura.store.footprint import require_file, status
@@ -47,7 +47,7 @@ def prepare(database: Database, *, create: bool, upgrade: bool, mode: int | None
                 raise NotADuraStore(
                     f"{path}: the file is empty, so it is no dura store. Check the path.", path=path
                 )
-            _set_journal(connection, path, fresh=True)
+            _set_journal(connection, path, database.busy_seconds, fresh=True)
         elif found.kind is Kind.RELEASE_1_3_0:
             if not upgrade:
                 raise StoreNeedsUpgrade(
@@ -55,7 +55,7 @@ def prepare(database: Database, *, create: bool, upgrade: bool, mode: int | None
                     f"`dura upgrade {path}`, or open it with DurableEngine(path).",
                     path=path,
                 )
-            _set_journal(connection, path, fresh=False)
+            _set_journal(connection, path, database.busy_seconds, fresh=False)
     if found.kind is Kind.OURS:
         return ()
     return database.write(_build)
@@ -140,11 +140,12 @@ def _make_file(path: str, mode: int | None) -> None:
         ) from error
 
 
-def _set_journal(connection: sqlite3.Connection, path: str, *, fresh: bool) -> None:
+def _set_journal(connection: sqlite3.Connection, path: str, timeout: float, *, fresh: bool) -> None:
     if fresh:
         # Only before the first table, and before WAL, can a file be made to give freed pages back.
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+    # Where another process is just doing the same, SQLite refuses at once, whatever the busy timeout.
+    mode = execute_once_free(connection, "PRAGMA journal_mode=WAL", timeout).fetchone()[0]
     if mode == "delete" and recognise(connection).kind is Kind.EMPTY:
         raise StoreBusy(f"{path}: another process is just creating the store. Try again.", path=path)
     if mode != "wal":
