@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, cast
-
-from textual.screen import Screen
+from typing import Final
 
 from dura.states import LIVE
 from dura_tui import format as fmt
@@ -14,33 +12,18 @@ from dura_tui.actions import ACTIONS, Action, Confirm
 from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, Outcome, Selection, Target
 from dura_tui.screens.marked import marked
-from dura_tui.screens.view import Hint, View
+from dura_tui.screens.showing import ShowingScreen
+from dura_tui.screens.view import Hint
 from dura_tui.widgets.live_table import LiveTable
-
-if TYPE_CHECKING:
-    from dura_tui.app import DuraApp
 
 _OUTCOME_SECONDS: Final = 12.0
 """How long the outcome of an action stays in the line above the keys."""
 
 
-class ActingScreen(Screen[None]):
+class ActingScreen(ShowingScreen):
     """What the main screen does about actions."""
 
     _told: tuple[Outcome, datetime] | None = None
-
-    @property
-    def dura(self) -> DuraApp:
-        """The app, by its own type."""
-        return cast("DuraApp", self.app)
-
-    @property
-    def view(self) -> View:
-        """The view that is shown."""
-        raise NotImplementedError
-
-    def draw_lines(self, now: datetime) -> None:
-        """Draw what surrounds the view."""
 
     @property
     def has_left(self) -> bool:

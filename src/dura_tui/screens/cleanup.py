@@ -159,7 +159,3 @@ class CleanupDialog(Dialog[BulkOrder]):
     def _done(self) -> None:
         if self._told is not None and not self._buttons.yes.disabled:
             self.dismiss(BulkOrder("cleanup", tuple(self.orders()), self._told.tasks))
-
-    @on(Button.Pressed, "#no")
-    def _pressed_no(self) -> None:
-        self.action_leave()

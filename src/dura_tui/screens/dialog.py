@@ -97,6 +97,10 @@ class Dialog(ModalScreen[Result]):
         """Close without doing anything."""
         self.dismiss(None)
 
+    @on(Button.Pressed, "#no")
+    def _pressed_no(self) -> None:
+        self.action_leave()
+
 
 class CommandLine(Static):
     """The `dura` command that does the same as a dialog; `^o` copies it."""
@@ -216,10 +220,19 @@ class ConfirmDialog(Dialog[Order]):
     def _pressed_yes(self) -> None:
         self.action_yes()
 
-    @on(Button.Pressed, "#no")
-    def _pressed_no(self) -> None:
-        self.action_leave()
-
     @on(Input.Submitted)
     def _reason_done(self) -> None:
         self._buttons.no.focus(scroll_visible=False)
+
+
+class OrderDialog(Dialog[Order]):
+    """A dialog whose order is asked about before it is given."""
+
+    def confirm(self, question: Question, order: Order) -> None:
+        """Ask; if the answer is yes, this dialog closes with the order."""
+
+        def answered(confirmed: Order | None) -> None:
+            if confirmed is not None:
+                self.dismiss(confirmed)
+
+        self.app.push_screen(ConfirmDialog(question, order), answered)

@@ -13,9 +13,9 @@ from textual.widgets import Button, Static, TextArea
 
 from dura.records import Snapshot, StateRow, Want
 from dura_tui import format as fmt
-from dura_tui.orders import Order, Target, order_for
+from dura_tui.orders import Target, order_for
 from dura_tui.payload import parse_payload
-from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
+from dura_tui.screens.dialog import Buttons, OrderDialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.editor import JsonEditor, laid_out
 
@@ -25,7 +25,7 @@ _MOST_CHARACTERS: Final = 200_000
 _SHOWN: Final = 300
 
 
-class EditDialog(Dialog[Order]):
+class EditDialog(OrderDialog):
     """Returns the order to set the key, once it was confirmed."""
 
     HEADING: ClassVar[str] = "Edit a value"
@@ -133,12 +133,4 @@ class EditDialog(Dialog[Order]):
             (("now ", "bright_black"), (fmt.json_line(self._editor.text, _SHOWN), "yellow")),
         ]
         order = order_for("set", target, value=value)
-        self.app.push_screen(ConfirmDialog(Question("Set this value?", "Set", lines), order), self._confirmed)
-
-    def _confirmed(self, order: Order | None) -> None:
-        if order is not None:
-            self.dismiss(order)
-
-    @on(Button.Pressed, "#no")
-    def _pressed_no(self) -> None:
-        self.action_leave()
+        self.confirm(Question("Set this value?", "Set", lines), order)

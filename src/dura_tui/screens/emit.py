@@ -16,9 +16,9 @@ from textual.widgets import Button, Input, Static, TextArea
 from dura.records import AwaitedEvent, EventRow, PayloadTemplate, Snapshot, Waiter, Want
 from dura.redaction import MARK
 from dura_tui import format as fmt
-from dura_tui.orders import Order, Target, order_for
+from dura_tui.orders import Target, order_for
 from dura_tui.payload import parse_payload
-from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
+from dura_tui.screens.dialog import Buttons, OrderDialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.editor import JsonEditor, blank, fillable, harmless
 from dura_tui.widgets.entry import Entry
@@ -45,7 +45,7 @@ class _AwaitedNames(Suggester):
         )
 
 
-class EmitDialog(Dialog[Order]):
+class EmitDialog(OrderDialog):
     """Returns the order to emit, once it was confirmed."""
 
     HEADING: ClassVar[str] = "Emit an event"
@@ -209,7 +209,7 @@ class EmitDialog(Dialog[Order]):
     def _typed(self) -> None:
         self._name, self._asking = self._event_line.value, False
         self._redraw()
-        self.post_message(Dialog.WantChanged())
+        self.post_message(self.WantChanged())
 
     @on(TextArea.Changed)
     def _edited(self) -> None:
@@ -245,17 +245,7 @@ class EmitDialog(Dialog[Order]):
             *self._preview_lines(),
         ]
         order = order_for("emit", self._target, event_name=self._name, payload=payload)
-        self.app.push_screen(
-            ConfirmDialog(Question("Emit this event?", "Emit", lines), order), self._confirmed
-        )
-
-    def _confirmed(self, order: Order | None) -> None:
-        if order is not None:
-            self.dismiss(order)
-
-    @on(Button.Pressed, "#no")
-    def _pressed_no(self) -> None:
-        self.action_leave()
+        self.confirm(Question("Emit this event?", "Emit", lines), order)
 
 
 def _ways(template: PayloadTemplate | None) -> list[str]:

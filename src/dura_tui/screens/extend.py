@@ -93,7 +93,3 @@ class ExtendDialog(Dialog[Order]):
     def _extend(self) -> None:
         for order in self.orders():
             self.dismiss(order)
-
-    @on(Button.Pressed, "#no")
-    def _pressed_no(self) -> None:
-        self.action_leave()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
-
-from textual.screen import Screen
 
 from dura.errors import InvalidFilter
 from dura.filters import parse
@@ -17,11 +14,9 @@ from dura_tui.keys import VIEWS
 from dura_tui.messages import CopyAsked
 from dura_tui.saved import SavedFilter
 from dura_tui.screens.filtered import FilteredView
+from dura_tui.screens.showing import ShowingScreen
 from dura_tui.screens.view import View
 from dura_tui.start import Start, WrongStart, command
-
-if TYPE_CHECKING:
-    from dura_tui.app import DuraApp
 
 
 def present(view: View, name: str) -> Start:
@@ -60,27 +55,8 @@ def check(views: Mapping[str, View], start: Start) -> None:
         )
 
 
-class FindingScreen(Screen[None]):
+class FindingScreen(ShowingScreen):
     """What the main screen does to find things."""
-
-    shown: str
-    """The name of the view that is shown."""
-    _views: dict[str, View]
-    """All views by name."""
-
-    @property
-    def dura(self) -> DuraApp:
-        """The app, by its own type."""
-        return cast("DuraApp", self.app)
-
-    @property
-    def view(self) -> View:
-        """The view that is shown."""
-        return self._views[self.shown]
-
-    def action_view(self, name: str) -> None:
-        """Show a view."""
-        raise NotImplementedError
 
     def go(self, start: Start) -> None:
         """Show what a bookmark or a saved filter says; what it cannot be is told."""

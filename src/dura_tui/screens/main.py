@@ -12,7 +12,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import ContentSwitcher, Static
+from textual.widgets import Static
 
 from dura.records import Snapshot, Want
 from dura_tui.keys import KEYS, VIEWS
@@ -20,7 +20,6 @@ from dura_tui.messages import CopyAsked
 from dura_tui.screens.acting import ActingScreen
 from dura_tui.screens.choose import ViewDialog
 from dura_tui.screens.finding import FindingScreen
-from dura_tui.screens.overview import OverviewView
 from dura_tui.screens.reading import ReadingDialog, help_lines
 from dura_tui.screens.tabs import tabs
 from dura_tui.screens.view import Hint, View
@@ -46,16 +45,9 @@ class MainScreen(ActingScreen, FindingScreen):
     def __init__(self) -> None:
         """Begin with the overview."""
         super().__init__()
-        self.shown = VIEWS[0]
-        """The name of the view that is shown; `detail` for the task detail."""
-        self._origin = self._before = VIEWS[0]
-        self._came_back = False
-        """Whether the view was out of sight, and nothing was read for it since."""
         self._title, self._tabs = Line(id="title"), Line(id="tabs")
         self._status, self._keys = Line(id="status"), Line(id="keys")
         self._trouble = Static(id="trouble")
-        self._views: dict[str, View] = {VIEWS[0]: OverviewView(id=VIEWS[0])}
-        self._switcher = ContentSwitcher(self._views[VIEWS[0]], initial=VIEWS[0])
 
     def compose(self) -> ComposeResult:
         """Lines around the views."""
@@ -65,11 +57,6 @@ class MainScreen(ActingScreen, FindingScreen):
         yield self._switcher
         yield self._status
         yield self._keys
-
-    @property
-    def view(self) -> View:
-        """The view that is shown."""
-        return self._views[self.shown]
 
     async def on_mount(self) -> None:
         """Show the first view, let the reading begin, and bring the others, whose making takes longer, after that."""
@@ -108,12 +95,6 @@ class MainScreen(ActingScreen, FindingScreen):
             for table in self.view.query(LiveTable):
                 table.came_back()
         self.view.show(snapshot, now)
-        self.draw_lines(now)
-
-    def draw(self, now: datetime) -> None:
-        """Time has passed."""
-        if not self.dura.paused:
-            self.view.draw(now)
         self.draw_lines(now)
 
     def draw_lines(self, now: datetime) -> None:
@@ -180,17 +161,6 @@ class MainScreen(ActingScreen, FindingScreen):
 
     # --- moving ------------------------------------------------------------------------------------------------------
 
-    def action_view(self, name: str) -> None:
-        """Show a view."""
-        if name != self._origin:
-            self._before = self._origin
-        self._origin = name
-        self._switch(name)
-
-    def action_last_view(self) -> None:
-        """Show the view that was shown before this one."""
-        self.action_view(self._before)
-
     def action_views(self) -> None:
         """Choose a view from a list."""
 
@@ -199,20 +169,6 @@ class MainScreen(ActingScreen, FindingScreen):
                 self.action_view(name)
 
         self.app.push_screen(ViewDialog(tabs(self.dura.snapshot, self.dura.keymap), self._origin), go)
-
-    def action_neighbour(self, step: int) -> None:
-        """The view beside this one."""
-        self.action_view(VIEWS[(VIEWS.index(self._origin) + step) % len(VIEWS)])
-
-    def _switch(self, name: str) -> None:
-        if name not in self._views:
-            return  # Clicked in the moment before it is there.
-        self._came_back = self._came_back or name != self.shown
-        self.shown = name
-        self._switcher.current = name
-        self.view.enter()
-        self.dura.want_changed()
-        self.draw(self.dura.now())
 
     def action_back(self) -> None:
         """Out of the marks, the filter or the keys; out of the task."""

@@ -225,10 +225,6 @@ class ManyDialog(Dialog[BulkOrder]):
             orders = tuple(self.orders())
             self.dismiss(BulkOrder(self._action.name, orders, len(orders), self._selection.noun))
 
-    @on(Button.Pressed, "#no")
-    def _pressed_no(self) -> None:
-        self.action_leave()
-
 
 def number_in(typed: str) -> str:
     """The number that was typed, without the commas that it is shown with."""

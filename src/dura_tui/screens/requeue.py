@@ -14,14 +14,14 @@ from textual.widgets.option_list import Option
 
 from dura.records import Snapshot, TaskDetail, Want
 from dura_tui import format as fmt
-from dura_tui.orders import Order, Target, order_for
-from dura_tui.screens.dialog import Buttons, ConfirmDialog, Dialog, Question
+from dura_tui.orders import Target, order_for
+from dura_tui.screens.dialog import Buttons, OrderDialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 
 _KEEP, _SCRATCH, _STEP = "keep", "scratch", "step:"
 
 
-class RequeueDialog(Dialog[Order]):
+class RequeueDialog(OrderDialog):
     """Returns the order to requeue, once it was confirmed."""
 
     HEADING: ClassVar[str] = "Requeue the task"
@@ -111,14 +111,4 @@ class RequeueDialog(Dialog[Order]):
             cell(self._target.title, "bold"),
             (("gets a new run; ", ""), (self._forecast(), "yellow" if way != _KEEP else "")),
         ]
-        self.app.push_screen(
-            ConfirmDialog(Question("Requeue this task?", "Requeue", lines), order), self._confirmed
-        )
-
-    def _confirmed(self, order: Order | None) -> None:
-        if order is not None:
-            self.dismiss(order)
-
-    @on(Button.Pressed, "#no")
-    def _pressed_no(self) -> None:
-        self.action_leave()
+        self.confirm(Question("Requeue this task?", "Requeue", lines), order)
