@@ -11,6 +11,7 @@ from dura.codec import decode, encode
 from dura.engine.opened import OpenedStore, actor_of
 from dura.errors import InvalidValue
 from dura.store import audit, state
+from dura.store.audit import Actor
 from dura.store.connections import Transaction
 
 _NOTED: Final = 500
@@ -65,9 +66,7 @@ class StateCalls(OpenedStore):
         by, at = actor_of(actor, reason), optional_moment(seen_at, "seen_at")
 
         def operation(tx: Transaction) -> None:
-            before = None
-            if by.actor is not None or at is not None:
-                before = state.seen(tx, namespace, key, at, "set")
+            before = _before(tx, by, namespace, key, at, "set")
             state.put(tx, namespace, [pair])
             audit.record(
                 tx,
@@ -127,9 +126,7 @@ class StateCalls(OpenedStore):
         by, at = actor_of(actor, reason), optional_moment(seen_at, "seen_at")
 
         def operation(tx: Transaction) -> bool:
-            before = None
-            if by.actor is not None or at is not None:
-                before = state.seen(tx, namespace, key, at, "delete")
+            before = _before(tx, by, namespace, key, at, "delete")
             existed = state.delete(tx, namespace, key)
             if existed:
                 audit.record(
@@ -175,6 +172,15 @@ class StateCalls(OpenedStore):
             return value
 
         return decode(self.database.write(operation, alone=True))
+
+
+def _before(
+    tx: Transaction, by: Actor, namespace: str, key: str, seen_at: datetime | None, action: str
+) -> str | None:
+    """The value before an operator changes it; programs, who compare nothing and leave no entry, need not read it."""
+    if by.actor is None and seen_at is None:
+        return None
+    return state.seen(tx, namespace, key, seen_at, action)
 
 
 def _noted(value: str | None) -> str | None:

@@ -52,15 +52,15 @@ class StepCalls(OpenedStore):
         name(step_name, "step_name")
         function(fn, "fn")
         holder, claim = self._holder(task_id, owner_run_id, claim_token)
+        what = f"the result of step {step_name!r} of task {task_id}"
         before = disturbances()
         found = None
         # What the thread's own open operation has changed disturbs nobody before it is committed.
         if claim is None or not claim.shows_unused(step_name, before) or self.database.inside():
             found = self._look(task_id, step_name, holder, claim)
         if found is None:
-            value = encode(fn(), f"the result of step {step_name!r} of task {task_id}")
-            found = self._keep(task_id, step_name, value, holder, claim, owner_run_id)
-        return self._decoded(found.value, f"the result of step {step_name!r} of task {task_id}")  # type: ignore[no-any-return]
+            found = self._keep(task_id, step_name, encode(fn(), what), holder, claim, owner_run_id)
+        return self._decoded(found.value, what)  # type: ignore[no-any-return]
 
     def _look(
         self, task_id: str, step_name: str, holder: Holder | None, claim: CurrentClaim | None
@@ -110,11 +110,9 @@ class StepCalls(OpenedStore):
         text(task_id, "task_id")
         text(step_name, "step_name")
         found = self.database.read(lambda connection: checkpoints.peek(connection, task_id, step_name))
-        return (
-            None
-            if found is None
-            else self._decoded(found.value, f"the result of step {step_name!r} of task {task_id}")
-        )
+        if found is None:
+            return None
+        return self._decoded(found.value, f"the result of step {step_name!r} of task {task_id}")
 
     def await_event(
         self,

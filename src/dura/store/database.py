@@ -45,7 +45,6 @@ class Database:
         """Of the pools in this process: the transaction that makes work due makes their claims too."""
         self._clock = clock
         self._busy_timeout_ms = busy_timeout_ms
-        self.busy_seconds = busy_timeout_ms / 1000
         self._synchronous = synchronous
         self._reset()
         with changing:
@@ -57,6 +56,11 @@ class Database:
         )
         self._door = Door()
         self._commits = Commits(self.path, self._connections, self._door, self.idle, self.now)
+
+    @property
+    def busy_seconds(self) -> float:
+        """The longest wait for a lock, in seconds."""
+        return self._connections.busy_seconds
 
     def now(self) -> str:
         """The clock's time, in the store's format."""
@@ -115,7 +119,7 @@ class Database:
 
     def _enter(self, ticket: Ticket[Any]) -> bool:
         try:
-            return self._door.enter(ticket, self._busy_timeout_ms / 1000)
+            return self._door.enter(ticket, self.busy_seconds)
         except Late:
             raise StoreBusy(
                 f"{self.path}: other threads of this process kept the write lock for {self._busy_timeout_ms} ms. "
