@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -16,27 +15,7 @@ import pytest
 from conftest import rows
 from dura import ClaimedTask, DurableEngine, EngineError
 from engine.claimers import drain, spawn_once
-
-
-def together(*calls: Callable[[], object]) -> None:
-    """Run each call on a thread of its own, all at once; the first error is raised."""
-    errors: list[BaseException] = []
-    start = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], object]) -> None:
-        start.wait(30)
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - raised again on the test's thread
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    for error in errors:
-        raise error
+from threads import together
 
 
 def test_threads_never_claim_a_run_twice(path: Path) -> None:

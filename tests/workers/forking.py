@@ -19,7 +19,8 @@ if __name__ in ("__main__", "__mp_main__"):
 from dura import DurableEngine, StoreError, run_workers
 from dura.monitor import Monitor
 from dura.store import connections
-from workers.storm import on_threads, spawn_some
+from threads import together
+from workers.storm import spawn_some
 
 R = TypeVar("R")
 
@@ -80,7 +81,7 @@ def writers(path: str) -> None:
         finally:
             stop.set()
 
-    on_threads([write, write, fork_all])
+    together(write, write, fork_all)
     assert len(set(spawned)) == len(spawned)
     assert engine.task_counts_by_name_and_state() == {
         "child": {"pending": CHILDREN * TASKS},
@@ -196,7 +197,7 @@ def closing(path: str) -> None:
     """Fork while a thread closes the connection of another, which has ended without closing it."""
     slow = Slow()
     engine = DurableEngine(path, synchronous="NORMAL")
-    on_threads([partial(engine.has_state, "n")])
+    together(partial(engine.has_state, "n"))
     slow.fork_while(partial(engine.has_state, "n"))
     engine.close()
 
@@ -240,7 +241,7 @@ def at_once(path: str) -> None:
             engine.update_state(namespace="n", key="k", fn=lambda value: (value or 0) + 1)
         engine.close()
 
-    on_threads([fork_some, fork_some, fork_some, update])
+    together(fork_some, fork_some, fork_some, update)
     assert engine.get_state(namespace="n", key="k") == 30
     assert engine.task_counts_by_state() == {"pending": 15 * TASKS}
     assert engine.check() == ()
@@ -316,7 +317,7 @@ def descriptors(path: str) -> None:
         gc.collect()
 
     def threads() -> None:
-        on_threads([partial(engine.has_state, "n")] * THREADS)
+        together(*[partial(engine.has_state, "n")] * THREADS)
 
     def fork() -> None:
         ended(forked(partial(in_child, engine, path, others(path))))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any, Final, NamedTuple
 
 from dura import DurableEngine
+from threads import together
 
 THREADS: Final = 3
 
@@ -44,7 +44,7 @@ def storm(path: str, moment: float, seed: int) -> list[Ending]:
         engine.close()
 
     _wait_for(moment)
-    on_threads([lambda number=number: work(f"{seed}-{number}") for number in range(THREADS)])  # type: ignore[misc]
+    together(*(partial(work, f"{seed}-{number}") for number in range(THREADS)))
     return endings
 
 
@@ -65,25 +65,6 @@ def spawn_some(engine: DurableEngine, name: str, count: int) -> None:
     """Spawn so many tasks of a name."""
     for number in range(count):
         engine.spawn_task(name=name, params=number)
-
-
-def on_threads(calls: list[Callable[[], object]]) -> None:
-    """Make each call on a thread of its own; the first error is raised."""
-    errors: list[BaseException] = []
-
-    def run(call: Callable[[], object]) -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - raised again on the caller's thread
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    for error in errors:
-        raise error
 
 
 def _wait_for(moment: float) -> None:
