@@ -1,11 +1,17 @@
 """dura: durable execution in one SQLite file.
 
 `DurableEngine` is the store, `run_workers` the pool that runs handlers, `Monitor` the read-only view of a live store.
+
+A name loads its room when it is first asked for, so that a program that only looks at a store, as the monitor and most commands
+of `dura` do, does not wait for the engine and the pool.
 """
 
 from __future__ import annotations
 
-from dura.engine import DurableEngine
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from dura.errors import (
     ActionRefused,
     CommitUnknown,
@@ -27,10 +33,37 @@ from dura.errors import (
     TaskNotFound,
     WorkflowSuspended,
 )
-from dura.health import Heartbeat
-from dura.records import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
-from dura.retry import RetryStrategy
-from dura.workers import keep_alive, process_task, run_worker, run_workers
+
+_ROOMS: Final = {
+    "engine": ("DurableEngine",),
+    "health": ("Heartbeat",),
+    "records": ("ClaimedTask", "Emitted", "FailureInfo", "Finding", "TaskInfo", "TaskRef"),
+    "retry": ("RetryStrategy",),
+    "workers": ("keep_alive", "process_task", "run_worker", "run_workers"),
+}
+"""Where the names come from that are not there from the beginning."""
+
+if TYPE_CHECKING:
+    from dura.engine import DurableEngine
+    from dura.health import Heartbeat
+    from dura.records import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
+    from dura.retry import RetryStrategy
+    from dura.workers import keep_alive, process_task, run_worker, run_workers
+else:
+
+    def __getattr__(name: str) -> object:
+        """A room, or what is called so in it."""
+        for room, names in _ROOMS.items():
+            if name == room or name in names:
+                module = import_module(f"dura.{room}")
+                globals()[name] = found = module if name == room else getattr(module, name)
+                return found
+        raise AttributeError(f"module 'dura' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+    def __dir__() -> list[str]:
+        """Also what is not loaded yet."""
+        return sorted({*globals(), *_ROOMS, *__all__})
+
 
 __all__ = [
     "ActionRefused",

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dura.engine import DurableEngine
 from dura.errors import ActionRefused
 from dura_tui import format as fmt
 from dura_tui import guards
 from dura_tui.orders import TITLE_CELLS, Order, Target
+
+if TYPE_CHECKING:
+    from dura.engine import DurableEngine
 
 
 class Confirm(StrEnum):

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dura.actor import present_actor
 from dura.clock import Clock
-from dura.engine import DurableEngine
 from dura.errors import ActionRefused, EngineError, InvalidRunState, TaskNotFound
 from dura.redaction import MARK, holds_mark
 from dura_tui import commands
 from dura_tui import format as fmt
 from dura_tui.actions import ACTIONS, Action
 from dura_tui.orders import Order, Outcome, Target
+
+if TYPE_CHECKING:
+    from dura.engine import DurableEngine
 
 BUSY_TIMEOUT_MS: Final = 5_000
 """How long an action waits for the write lock: shorter than a worker's patience, since a person is waiting."""
@@ -101,6 +103,9 @@ class Operator:
         Raises:
             EngineError: It cannot be opened, or a dura of another version wrote it.
         """
+        # Loaded for the first action: the first screen need not wait for it, nor one that only looks.
+        from dura.engine import DurableEngine
+
         return closing(
             DurableEngine(
                 self.path, clock=self._clock, busy_timeout_ms=BUSY_TIMEOUT_MS, create=False, upgrade=False

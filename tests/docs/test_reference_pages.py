@@ -25,7 +25,7 @@ from dura.monitor import Monitor
 from dura.redaction import Redaction, holds_mark
 from dura.store import upgrade
 from dura.store.kinds import APPLICATION_ID, COLUMNS_1_3_0, VERSION
-from dura_tui.cli import _parser
+from dura_tui.arguments import make_parser
 from dura_tui.keys import KEYS, VIEW_KEYS
 
 REFERENCE = DOCS / "reference"
@@ -250,5 +250,5 @@ def test_readme_lists_every_key_of_the_monitor() -> None:
 
 def test_monitor_page_lists_every_option() -> None:
     page = text_of(DOCS / "monitor.md")
-    options = set(re.findall(r"--[a-z][a-z-]*", _parser().format_help())) - {"--help"}
+    options = set(re.findall(r"--[a-z][a-z-]*", make_parser().format_help())) - {"--help"}
     assert [option for option in options if f"`{option}" not in page and f"{option}\n" not in page] == []

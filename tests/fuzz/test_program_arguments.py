@@ -22,7 +22,7 @@ from dura.cli import main as dura_main
 from dura.cli.commands import _LOOKING, COMMANDS
 from dura.cli.exits import MEANINGS
 from dura_tui import config
-from dura_tui.cli import _parser as tui_parser
+from dura_tui.arguments import make_parser as tui_parser
 from dura_tui.cli import main as tui_main
 from fuzz.calls import digest
 from fuzz.programs import Ended, command_lines, judge

@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dura.cli.exits import CommandFailed, Exit
 from dura.cli.finding import Found, find_task
@@ -19,10 +19,12 @@ from dura.cli.output import abandon_result, ask, complain, is_terminal, note, sa
 from dura.cli.watching import watched
 from dura.cli.wording import until
 from dura.display import of_limit, plural, printable, short_id
-from dura.engine import DurableEngine
 from dura.errors import InvalidRunState, TaskCancelledError, TaskNotFound
 from dura.monitor import Monitor
 from dura.states import State
+
+if TYPE_CHECKING:
+    from dura.engine import DurableEngine
 
 _REFUSALS: Final = (InvalidRunState, TaskCancelledError, TaskNotFound)
 
@@ -45,13 +47,16 @@ class Outcome:
     lease_ends_at: str | None = None
 
 
-Perform = Callable[[DurableEngine, Found], dict[str, Any]]
+Perform = Callable[["DurableEngine", Found], dict[str, Any]]
 """Acts on one task; returns the message and what else the outcome says."""
 
 
 @contextmanager
 def opened(args: Namespace) -> Iterator[DurableEngine]:
     """The engine on an existing store of this version, closed at the end."""
+    # Loaded when something is to be done: a command that only looks need not wait for it.
+    from dura.engine import DurableEngine
+
     engine = DurableEngine(
         args.path, busy_timeout_ms=int(args.lock_timeout * 1000), create=False, upgrade=False
     )

@@ -14,7 +14,6 @@ from dura.cli.watching import watched
 from dura.clock import from_text, later, to_text
 from dura.display import number, plural, printable, size
 from dura.durations import duration
-from dura.engine import DurableEngine
 from dura.errors import StoreError
 from dura.monitor import Monitor
 from dura.records import Finding, Want
@@ -128,6 +127,8 @@ def _tell(path: str, remaining: tuple[Finding, ...], repaired: tuple[Finding, ..
 
 def upgrade(args: Namespace) -> Exit:
     """Upgrade a store of dura 1.3.0, and rewrite the file compactly if asked."""
+    from dura.engine import DurableEngine
+
     with progress(f"upgrading {args.path}"):
         engine = DurableEngine(
             args.path, busy_timeout_ms=int(args.lock_timeout * 1000), create=False, upgrade=True
