@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -10,7 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from textual import _wait
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
@@ -19,13 +19,9 @@ from dura import DurableEngine, RetryStrategy, WorkflowSuspended
 from dura_tui.app import DuraApp
 from dura_tui.screens.view import View
 from dura_tui.widgets.live_table import LiveTable
+from tui.settling import LONGEST, settled
 
 EVENT = "approved:ord_1"
-
-# After each key the pilot waits until the process has been idle for so long. The tests wait for facts, so that a fifth
-# of it is enough, and the suite takes half the time.
-_wait.SLEEP_GRANULARITY /= 5
-_wait.SLEEP_IDLE /= 5
 
 Screen = Pilot[None]
 
@@ -129,12 +125,14 @@ def _press_to_the_end(pilot: Screen) -> None:
     pilot.press = pressed  # type: ignore[method-assign]
 
 
-async def until(pilot: Screen, condition: Callable[[], object], *, within: float = 15.0) -> None:
+async def until(pilot: Screen, condition: Callable[[], object]) -> None:
     """Wait for a fact about the app, not for a time; give up with what the screen shows."""
-    deadline = time.monotonic() + within
+    deadline = time.monotonic() + LONGEST
+    await settled(pilot.app)
     while not condition():
         assert time.monotonic() < deadline, f"did not come true in time:\n{text(pilot)}"
-        await pilot.pause(0.02)
+        await asyncio.sleep(0.005)
+        await settled(pilot.app)
 
 
 async def says(pilot: Screen, *words: str) -> None:

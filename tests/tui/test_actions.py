@@ -275,7 +275,7 @@ async def test_an_action_asks_as_the_registry_says(
         await pilot.press(ACTIONS[name].key)
         await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
         if confirm is Confirm.QUESTION and name in ("emit", "requeue", "set"):
-            await says(pilot, {"emit": "Wakes 1 run", "requeue": "kept: load", "set": "12"}[name])
+            await says(pilot, {"emit": "Wakes 1 run", "requeue": "kept: load", "set": "as JSON"}[name])
             await pilot.press("enter" if name == "requeue" else "ctrl+s")
             await until(pilot, lambda: len(pilot.app.screen_stack) == 3)
         focused = pilot.app.focused

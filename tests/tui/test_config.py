@@ -124,7 +124,7 @@ def test_wrong_settings_start_nothing(path: Path, tmp_path: Path) -> None:
     wrong.write_text("slow = 1")
     terminal = Terminal("-m", "dura_tui", path, "--config", wrong, size=(200, 5))
     try:
-        assert terminal.process.wait(20) == 2
+        assert terminal.process.wait(60) == 2
         wait_until(lambda: "--config /dev/null" in terminal.shown().text)
         assert f"dura-tui: {wrong}, line 1: slow = 1: write true or false\n" in terminal.shown().text
         assert b"\x1b" not in terminal.output

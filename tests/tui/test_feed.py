@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import pytest
 from textual.message import Message
 
+import dura_tui.feed
 from conftest import wait_until
 from dura.records import Snapshot, StoreFile, Want
 from dura_tui.feed import Feed
@@ -22,6 +24,12 @@ EMPTY = Snapshot(
     ready=0,
     oldest_due=None,
 )
+
+
+@pytest.fixture(autouse=True)
+def hurried_by_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No read because a while has passed, however busy the machine is."""
+    monkeypatch.setattr(dura_tui.feed, "FULL_READ_SECONDS", 3600.0)
 
 
 class Scripted:
@@ -64,6 +72,7 @@ def test_a_quiet_store_is_looked_at_but_not_read() -> None:
     feed, posted = started(source)
     wait_until(lambda: source.looks >= 5)
     feed.stop()
+    wait_until(lambda: source.closed)
     assert len(source.reads) == 1
     assert isinstance(posted[0], SnapshotArrived)
     assert all(isinstance(message, NothingChanged) for message in posted[1:])
@@ -91,7 +100,7 @@ def test_a_commit_another_want_and_a_request_are_each_read_at_once() -> None:
 def test_a_slow_read_stretches_the_period_and_wants_meanwhile_become_one_read() -> None:
     source = Scripted()
     gate = threading.Event()
-    source.hold = lambda: gate.wait(10)
+    source.hold = lambda: gate.wait(60)
     feed, _ = started(source)
     for count in range(1, 20):
         feed.want(Want(leases=count))

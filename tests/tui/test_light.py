@@ -72,29 +72,36 @@ def start(path: Path, tmp_path: Path) -> Iterator[Start]:
         terminal.end()
 
 
-def output_of(terminal: Terminal, looks: Callable[[], int]) -> bytes:
-    """What is written during many looks."""
+def output_of(terminal: Terminal, looks: Callable[[], int]) -> tuple[bytes, int]:
+    """What is written during many looks, and during how many."""
     begun, before = looks(), len(terminal.output)
     wait_until(lambda: looks() >= begun + LOOKS)
-    return terminal.output[before:]
+    return terminal.output[before:], looks() - begun
+
+
+def comes_to_write(
+    terminal: Terminal, looks: Callable[[], int], wanted: Callable[[bytes, int], bool]
+) -> None:
+    """Wait until this is true of what many looks write: once what it began with is drawn, and the terminal has it."""
+    wait_until(lambda: wanted(*output_of(terminal, looks)))
 
 
 def test_nothing_is_written_when_nothing_changed(start: Start) -> None:
-    assert output_of(*start(0, "usual")) == b""
+    comes_to_write(*start(0, "usual"), lambda written, _: written == b"")
 
 
 def test_an_idle_second_costs_the_digits_of_the_clock(start: Start) -> None:
-    terminal, looks = start(1, "usual")
-    written = output_of(terminal, looks)
-    assert 0 < len(written) <= 80 * (LOOKS + 2)
-    text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", written).decode()
-    assert re.fullmatch(r"[0-9:]+", text)
+    def digits_of_the_clock(written: bytes, seconds: int) -> bool:
+        text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", written).decode()
+        return len(written) <= 80 * (seconds + 2) and re.fullmatch(r"[0-9:]+", text) is not None
+
+    comes_to_write(*start(1, "usual"), digits_of_the_clock)
 
 
 def test_a_slow_line_is_silent_for_a_minute(start: Start) -> None:
     terminal, looks = start(1, "slow")
     assert "12:00 UTC" in terminal.shown().text
-    assert output_of(terminal, looks) == b""
+    comes_to_write(terminal, looks, lambda written, _: written == b"")
 
 
 def test_drawing_differences_shows_what_drawing_everything_shows(path: Path) -> None:
@@ -110,7 +117,9 @@ def test_drawing_differences_shows_what_drawing_everything_shows(path: Path) -> 
         wait_until(lambda: "esc leaves" in terminal.shown().text)
         terminal.press("\x1b")
         wait_until(lambda: "esc leaves" not in terminal.shown().text)
-        terminal.press("6p")
+        terminal.press("6")
+        wait_until(lambda: "feeds" in terminal.shown().text)
+        terminal.press("p")
         wait_until(lambda: "paused" in terminal.shown().text)
         before = without_clock(terminal.shown().text)
         written = len(terminal.output)

@@ -24,6 +24,7 @@ from dura_tui.widgets import cells
 from tui.fixed_store import NOW, SHOWN_PATH, Fixed, make
 from tui.harness import Screen, table, until
 from tui.picture import Styled, take, written
+from tui.settling import settled
 
 PICTURES: Final = Path(__file__).parent / "pictures"
 SIZES: Final = ((80, 24), (200, 50))
@@ -107,7 +108,6 @@ class Stage:
     async def settle(self) -> None:
         """Wait until every key has done its work, and what is shown was read for what is shown."""
         await until(self.pilot, self._is_settled)
-        await self.pilot.pause()
 
     def _is_settled(self) -> bool:
         # What is wanted no more is told with the next second, and here none passes.
@@ -116,8 +116,9 @@ class Stage:
         return not self.app.typing and read and self.source.asked == self.app._want()
 
     async def press(self, keys: str) -> None:
-        await self.pilot.press(*keys.split())
-        await self.settle()
+        for key in keys.split():
+            await self.pilot.press(key)
+            await self.settle()
 
     def put_cursor(self, words: str) -> None:
         """Put the cursor on the first row that says all of these words."""
@@ -136,17 +137,9 @@ class Stage:
         return await self.take()
 
     async def take(self) -> Styled:
-        """The picture, once nothing is left to be drawn and it stands still."""
-        before: Styled = []
-        while True:
-            await self.pilot.pause()
-            screen = self.app.screen
-            if screen._dirty_widgets or screen._layout_required or screen._callbacks:
-                continue
-            now = take(self.app)
-            if now == before:
-                return now
-            before = now
+        """The picture, once nothing is left to be drawn."""
+        await settled(self.app)
+        return take(self.app)
 
 
 async def walk(path: Path, scenes: Sequence[Scene], theme: str, size: tuple[int, int]) -> dict[str, Styled]:

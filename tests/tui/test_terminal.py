@@ -35,13 +35,13 @@ def terminal(path: Path) -> Iterator[Terminal]:
 def test_a_closed_terminal_ends_the_process_though_no_signal_comes(terminal: Terminal) -> None:
     """The process leads a session without a controlling terminal, so nobody sends it SIGHUP."""
     terminal.close()
-    assert terminal.process.wait(20) == HUNG_UP
+    assert terminal.process.wait(60) == HUNG_UP
 
 
 def test_a_hang_up_signal_before_the_terminal_is_gone_ends_the_process(terminal: Terminal) -> None:
     terminal.process.send_signal(signal.SIGHUP)
     terminal.close()
-    assert terminal.process.wait(20) == HUNG_UP
+    assert terminal.process.wait(60) == HUNG_UP
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGHUP], [signal.SIGTERM, signal.SIGHUP]])
@@ -51,14 +51,14 @@ def test_a_hang_up_signal_gives_a_terminal_that_lives_back(
     assert not terminal.cooked()
     for number in signals:
         terminal.process.send_signal(number)
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(60) == 0
     wait_until(lambda: b"\x1b[?1049l" in terminal.output)
     assert terminal.cooked()
 
 
 def test_a_termination_signal_gives_the_terminal_back(terminal: Terminal) -> None:
     terminal.process.send_signal(signal.SIGTERM)
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(60) == 0
     wait_until(lambda: b"\x1b[?1049l" in terminal.output)
 
 
@@ -78,7 +78,7 @@ def test_a_monitor_that_could_not_be_seen_does_not_start(path: Path, tmp_path: P
                 [sys.executable, "-m", "dura_tui", str(path)], stdin=near, stdout=near, stderr=log
             )
         try:
-            assert process.wait(20) == 2
+            assert process.wait(60) == 2
         finally:
             process.kill()
             process.wait()

@@ -8,6 +8,7 @@ from textual.app import App, ComposeResult
 
 from dura_tui.widgets.cells import cell, plain
 from dura_tui.widgets.text_view import TextView, wrap
+from tui.settling import settled
 
 PROSE = "Running runs, the lease that runs out first on top. RECL counts leases of this attempt."
 
@@ -36,11 +37,10 @@ class TextApp(App[None]):
 
 async def test_nothing_is_drawn_before_there_is_a_width_to_draw_to() -> None:
     app = TextApp()
-    async with app.run_test(size=(40, 8)) as pilot:
+    async with app.run_test(size=(40, 8)):
         later = TextView()
         later.show_lines([cell(PROSE)])
         assert later.virtual_size.height == 0
         await app.mount(later)
-        await pilot.pause()
-        await pilot.pause()
+        await settled(app)
         assert later.virtual_size.height == 3

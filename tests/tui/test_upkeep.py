@@ -37,6 +37,7 @@ async def to_key(pilot: Screen, key: str) -> None:
     await go_to(pilot, "6", "namespace\0feeds")
     await until(pilot, lambda: len(pilot.app.query("#state-keys")) and "cursor" in text(pilot))
     await pilot.press("enter")
+    await until(pilot, lambda: key in table(pilot).keys)
     table(pilot).move_to(key)
     await pilot.pause()
     assert table(pilot).key == key
@@ -48,7 +49,7 @@ async def test_a_value_is_edited_as_json_and_set_with_what_it_was(path: Path, cl
         await to_key(pilot, "cursor")
         await says(pilot, "E edit value", "D delete key")
         await pilot.press("E")
-        await says(pilot, "Edit a value", "feeds/cursor", '"page": 12')
+        await says(pilot, "Edit a value", "feeds/cursor", "Its value, as JSON", '"page": 12')
         editor = pilot.app.focused
         assert isinstance(editor, TextArea)
         for wrong, said in (("{", "✗ no JSON"), ("", "✗ a value is missing")):
@@ -189,7 +190,7 @@ async def test_on_a_low_terminal_a_dialog_begins_with_what_it_is_about_and_keeps
         else:
             await go_to(pilot, "6", "namespace\0feeds")
             await pilot.press("enter")
-            await until(pilot, lambda: table(pilot).id == "state-keys")
+            await until(pilot, lambda: table(pilot).key == "cursor")
             about = "feeds/cursor" if name == "set" else "feeds / cursor"
         monitor(pilot).main.action_act("cancel" if name == "many" else name)
         await until(pilot, lambda: len(pilot.app.screen_stack) == 2)

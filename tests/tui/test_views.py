@@ -199,6 +199,7 @@ async def test_events_show_the_awaited_with_their_waiters_before_the_emitted(
         assert [line.split()[1] for line in lines if line[:2] in (" ◆", " ✓")] == ["awaited", "emitted"]
         await pilot.press("slash", *"cat", "enter")
         await gone(pilot, EVENT)
+        await until(pilot, lambda: table(pilot).key == "event\0catalog.ready")
         await pilot.press("enter")
         await says(pilot, "payload of catalog.ready", '"rows": 3')
         await pilot.press("escape", "escape")

@@ -37,7 +37,7 @@ def start(path: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     try:
-        output, trouble = process.communicate(timeout=30)
+        output, trouble = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
@@ -66,8 +66,8 @@ def test_a_task_is_told_in_plain_lines_until_it_completes(path: Path, live: Dura
     )  # fmt: skip
     wait_until(lambda: any("step charge finished" in line for line in lines))
     live.complete_run(run_id=second.run_id, result={"paid": True}, claim_token=second.claim_token)
-    reader.join(30)
-    assert process.wait(30) == OUTCOMES[State.COMPLETED] == 0
+    reader.join(60)
+    assert process.wait(60) == OUTCOMES[State.COMPLETED] == 0
     told = [line[10:].rstrip() for line in lines if "waits for a worker" not in line]
     assert told[:3] == [
         "attempt 1 began on web1:4711:1",
@@ -146,7 +146,7 @@ def test_on_a_terminal_a_last_line_says_where_the_task_is(path: Path, live: Dura
         wait_until(lambda: "● running  charge_order" in said(terminal))
         assert b"\x1b[?1049h" not in terminal.output
         live.complete_run(run_id=task.run_id, result=None, claim_token=task.claim_token)
-        assert terminal.process.wait(20) == 0
+        assert terminal.process.wait(60) == 0
         wait_until(lambda: "✓ completed" in said(terminal))
         assert b"\x1b[?25h" in terminal.output
     finally:

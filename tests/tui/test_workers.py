@@ -19,7 +19,7 @@ from tui.harness import go_to, gone, monitor, running, says, table, text, tick, 
 def dead_worker() -> str:
     """The id of a worker whose process has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait(timeout=30)
+    process.wait(timeout=60)
     return f"{socket.gethostname()}:{process.pid}:worker_1"
 
 

@@ -37,7 +37,7 @@ class Tmux:
             check=True,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
             env=inherited,
         )
         return done.stdout
@@ -63,7 +63,7 @@ class Tmux:
     def until(self, condition: Callable[[str], object]) -> None:
         """Wait until this is true of what is shown; give up with what is."""
         try:
-            wait_until(lambda: condition(self.shown()), within=30)
+            wait_until(lambda: condition(self.shown()))
         except AssertionError as error:
             raise AssertionError(f"{error}; the terminal shows:\n{self.shown()}") from None
 

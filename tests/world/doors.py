@@ -111,7 +111,7 @@ def feed(path: Path, known: str) -> str:
     reading.want(EVERYTHING)
     reading.start()
     try:
-        message = posted.get(timeout=30)
+        message = posted.get(timeout=60)
     finally:
         reading.stop()
     if isinstance(message, ReadFailed):

@@ -6,10 +6,10 @@ registry, a new key or action included.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
-from time import monotonic
+from pkgutil import iter_modules
 from typing import Final
 
 from textual import events
@@ -17,6 +17,7 @@ from textual.binding import Binding
 from textual.screen import Screen as TextualScreen
 from textual.widgets import Button, Input, TextArea
 
+from dura_tui import screens
 from dura_tui.keys import KEYS, VIEW_KEYS
 from dura_tui.screens.dialog import Dialog
 from tui.harness import Screen, Shop, go_to, monitor, table, until, view
@@ -26,8 +27,9 @@ VIEWS: Final = (*(each.key for each in VIEW_KEYS), "detail")
 _ROUNDS: Final = 3
 """Confirmations that may follow each other: a form, what it would do, and the number of tasks."""
 
-_LONGEST: Final = 15.0
-"""Seconds that a key may take."""
+for module in iter_modules(screens.__path__, "dura_tui.screens."):
+    # The monitor loads a dialog when it is first opened; what dialogs there are must not hang on what was opened before.
+    import_module(module.name)
 
 _LEAVING: Final = ("q", "ctrl+q", "ctrl+c")
 
@@ -51,7 +53,7 @@ def dialog_keys(kind: type[TextualScreen[object]] = Dialog) -> set[str]:
 
 
 async def hit(pilot: Screen, key: str) -> None:
-    """Press a key, and wait until all that it set off has been seen to. Unlike `Pilot.press`, not until all is idle."""
+    """Press a key, and wait until all that it set off has been seen to. Unlike `Pilot.press`, not for what moves."""
     character = key if len(key) == 1 else None
     event = events.Key(key, character)
     event.set_sender(pilot.app)
@@ -63,11 +65,7 @@ async def hit(pilot: Screen, key: str) -> None:
 
 async def settle(pilot: Screen) -> None:
     """Wait until what was set off, and what that set off, has been seen to."""
-    for _ in range(3):
-        await pilot._wait_for_screen()
-        deadline = monotonic() + _LONGEST
-        while monitor(pilot).typing and monotonic() < deadline:
-            await asyncio.sleep(0.002)
+    await until(pilot, lambda: not monitor(pilot).typing)
 
 
 async def show(pilot: Screen, number: str, task_id: str) -> None:

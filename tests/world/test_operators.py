@@ -60,11 +60,11 @@ class Writer:
         assert self.process.stdout.readline() == "spawned\n"
 
     def leave(self) -> None:
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=60)
 
     def die(self) -> None:
         self.process.send_signal(signal.SIGKILL)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=60)
 
 
 def close_to_writing(folder: Path) -> None:
