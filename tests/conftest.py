@@ -17,6 +17,7 @@ import pytest
 from counts import Count, Counts, counter
 from dura import ClaimedTask, DurableEngine
 from dura.store import door
+from dura.store.views.look import Look
 
 UNBATCHED = Path(__file__).parent / "unbatched"
 
@@ -34,6 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background job ignores Ctrl-C, and so would every program that a test starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # However busy the machine is, no look at a store is cut short; tests about that have watches of their own.
+    Look.__init__.__defaults__ = (60.0,)
     if (file := config.getoption("--counts")) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Counts(Path(file)))
     if config.getoption("--batching") == "off":
@@ -90,7 +93,7 @@ def engine(path: Path, clock: ManualClock) -> Iterator[DurableEngine]:
     engine.close()
 
 
-def wait_until(condition: Callable[[], object], *, within: float = 20.0) -> None:
+def wait_until(condition: Callable[[], object], *, within: float = 60.0) -> None:
     """Wait for a fact, not for a time; give up with an error."""
     deadline = time.monotonic() + within
     while not condition():
@@ -123,7 +126,7 @@ def at_once(engine: DurableEngine, call: Callable[[], R]) -> R:
 @contextmanager
 def plain(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection of the standard library to the file, in autocommit mode: what anyone else may do to a store."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=20)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=60)
     try:
         yield connection
     finally:

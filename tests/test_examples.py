@@ -24,7 +24,7 @@ def run(name: str, *arguments: str, temporary: Path) -> list[str]:
         env={**os.environ, "TMPDIR": str(temporary)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -12,7 +12,7 @@ def together(*calls: Callable[[], object]) -> None:
     start = threading.Barrier(len(calls))
 
     def run(call: Callable[[], object]) -> None:
-        start.wait(30)
+        start.wait(60)
         try:
             call()
         except BaseException as error:  # noqa: BLE001 - raised again on the caller's thread

@@ -60,11 +60,12 @@ class Program:
         """Wait until it has ended, or its pool has found nothing to do for a while."""
         if "run_worker" not in self._text:
             self.process.wait(timeout=60)
-        wait_until(lambda: self._ended() or self._has_tasks())
-        while not self._ended() and self._store_changes():
+        wait_until(lambda: self.ended() or self._has_tasks())
+        while not self.ended() and self._store_changes():
             pass
 
-    def _ended(self) -> bool:
+    def ended(self) -> bool:
+        """Whether it has ended."""
         return self.process.poll() is not None
 
     def _has_tasks(self) -> bool:
@@ -78,7 +79,7 @@ class Program:
         with Monitor(path) as monitor:
             monitor.snapshot()
             try:
-                wait_until(lambda: self._ended() or monitor.changed(), within=_QUIET_SECONDS)
+                wait_until(lambda: self.ended() or monitor.changed(), within=_QUIET_SECONDS)
             except AssertionError:
                 return False
             return True
@@ -88,7 +89,7 @@ class Program:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
-            assert self.process.wait(timeout=20) == 0, self._complaints.read_text()
+            assert self.process.wait(timeout=60) == 0, self._complaints.read_text()
         finally:
             self.process.kill()
             self.process.wait()
@@ -105,11 +106,13 @@ def check_stores(folder: Path) -> None:
 @pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.name)
 def test_program_runs_and_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
     program = Program(block.text, tmp_path)
+    expected = printed_after(block)
     try:
+        if expected is not None:
+            wait_until(lambda: program.printed() == expected or program.ended())
         program.wait_until_quiet()
     finally:
         program.end()
-    expected = printed_after(block)
     if expected is not None:
         assert program.printed() == expected
     check_stores(tmp_path)

@@ -100,7 +100,7 @@ class Scheduler:
         for place, thread in enumerate(self._threads):
             self._calls[place] = None
             self._batons[place].release()
-            thread.join(20)
+            thread.join(60)
 
     def give_way(self, where: str) -> None:
         """A yield point: another player may go on here. Threads that do not play pass."""

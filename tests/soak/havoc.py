@@ -111,7 +111,7 @@ class Havoc:
         if victims:
             self.kills[f"{program.name} {how}" if len(everyone) > 1 else program.name] += 1
         if program.process.pid in victims:
-            program.process.wait(20)
+            program.process.wait(60)
             program.start_again()
             self._sessions.add(program.process.pid)
 
@@ -160,5 +160,5 @@ class Havoc:
         for pid in self.left():
             self._signal(pid, signal.SIGKILL)
         for program in self.programs:
-            program.process.wait(20)
+            program.process.wait(60)
         wait_until(lambda: not self.left())

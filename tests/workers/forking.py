@@ -57,7 +57,7 @@ def ended(pid: int) -> None:
 def used(engine: DurableEngine, ready: threading.Barrier) -> None:
     """Use the engine on this thread, and wait until all others have."""
     engine.has_state("n")
-    ready.wait(30)
+    ready.wait(60)
 
 
 def writers(path: str) -> None:
@@ -109,7 +109,7 @@ def opening(path: str) -> None:
 
     def slowly(*about: Any, **options: Any) -> Any:
         opens.set()
-        opens_on.wait(20)
+        opens_on.wait(60)
         connection = connect(*about, **options)
         has_opened.set()
         return connection
@@ -117,7 +117,7 @@ def opening(path: str) -> None:
     def read() -> None:
         def slow(_: object) -> bool:
             reads.set()
-            return reads_on.wait(20)
+            return reads_on.wait(60)
 
         engine.database.read(slow)
         engine.close()
@@ -127,7 +127,7 @@ def opening(path: str) -> None:
             reads.wait(0.01)
         connections.connect = slowly
         opener.start()
-        opens.wait(20)
+        opens.wait(60)
         connections.connect = connect
         reads_on.set()
         # Long enough for a fork that does not wait.
@@ -140,13 +140,13 @@ def opening(path: str) -> None:
 
     reader, opener, other = (threading.Thread(target=target) for target in (read, look, open_meanwhile))
     reader.start()
-    reads.wait(20)
+    reads.wait(60)
     other.start()
     child = os.fork()
     if child == 0:
         os._exit(0 if has_opened.is_set() else 7)
     for thread in (reader, opener, other):
-        thread.join(30)
+        thread.join(60)
     engine.close()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code == 0, "a thread was inside SQLite, whose locks the child would find held for ever"
@@ -184,11 +184,11 @@ class Slow:
         self.armed = True
         thread = threading.Thread(target=target)
         thread.start()
-        assert self.inside.wait(20)
+        assert self.inside.wait(60)
         child = os.fork()
         if child == 0:
             os._exit(0 if self.left.is_set() else 7)
-        thread.join(30)
+        thread.join(60)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert code == 0, "a thread was inside SQLite, whose locks the child would find held for ever"
 
@@ -289,7 +289,7 @@ def pool(path: str) -> None:
     while engine.task_counts_by_state() != {"completed": CHILDREN * (TASKS + 1)}:
         stop.wait(0.01)
     stop.set()
-    pool.join(30)
+    pool.join(60)
     assert not pool.is_alive()
     assert {engine.get_task(task.task_id).result for task in tasks} == {os.getpid()}
     assert engine.check() == ()
@@ -396,10 +396,10 @@ def methods(path: str) -> None:
             process.start()
         spawn_some(engine, "parent", TASKS)
         for process in processes:
-            process.join(30)
+            process.join(60)
             assert process.exitcode == 0
     stop.set()
-    thread.join(30)
+    thread.join(60)
     assert engine.task_counts_by_name_and_state() == {
         **{method: {"pending": 3 * TASKS} for method in ("fork", "spawn", "forkserver")},
         "parent": {"pending": 3 * TASKS},

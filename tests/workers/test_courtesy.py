@@ -83,7 +83,7 @@ def computing() -> Iterator[None]:
     thread.start()
     yield
     ends.set()
-    thread.join(20)
+    thread.join(60)
 
 
 @pytest.mark.usefixtures("computing")
@@ -97,4 +97,4 @@ def test_an_interpreter_is_not_crowded_by_threads_that_wait() -> None:
     thread.start()
     wait_until(lambda: not interpreter_is_crowded(sys.getswitchinterval()))
     ends.set()
-    thread.join(20)
+    thread.join(60)

@@ -69,7 +69,7 @@ def test_an_exit_in_a_handler_on_a_worker_thread_costs_the_attempt_only(
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     info = engine.get_task(task.task_id)
     assert (info.state, info.failure_reason["type"]) == ("failed", type(error).__name__)
 
@@ -248,7 +248,7 @@ def test_threads_of_a_handler_are_fenced_only_by_token_or_copied_context(
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
 
     process_task(engine, handlers={"job": handler}, task=task)
     assert outcomes == {"bare": "kept", "copied": "LeaseLost", "token": "LeaseLost"}

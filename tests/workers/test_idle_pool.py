@@ -38,7 +38,7 @@ class Idle:
 
     def end(self) -> None:
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         assert self.engine.check() == ()
         self.engine.close()
@@ -71,7 +71,7 @@ def counted(engine: DurableEngine, state: str) -> int:
 def test_a_burst_gives_all_who_are_idle_work_before_the_first_is_done(
     pool: Callable[..., Idle], maker: Callable[[Idle], DurableEngine]
 ) -> None:
-    together = threading.Barrier(6, timeout=20)
+    together = threading.Barrier(6, timeout=60)
     idle = pool(6, {"job": lambda *_: together.wait() and None})
     maker(idle).spawn_many([{"name": "job", "params": n, "max_attempts": 1} for n in range(12)])
     wait_until(lambda: counted(idle.other, "completed") == 12)
@@ -80,7 +80,7 @@ def test_a_burst_gives_all_who_are_idle_work_before_the_first_is_done(
 def test_work_made_one_by_one_wakes_one_by_one(
     pool: Callable[..., Idle], maker: Callable[[Idle], DurableEngine]
 ) -> None:
-    together = threading.Barrier(5, timeout=20)
+    together = threading.Barrier(5, timeout=60)
     idle = pool(5, {"job": lambda *_: together.wait() and None})
     for number in range(5):
         maker(idle).spawn_task(name="job", params=number, max_attempts=1)
@@ -99,7 +99,7 @@ def test_work_for_one_lane_is_not_lost_on_another(
 def test_all_workers_of_a_lane_take_its_work(
     pool: Callable[..., Idle], maker: Callable[[Idle], DurableEngine]
 ) -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=60)
     idle = pool(5, {"job": lambda *_: together.wait() and None}, lanes=[(3, 2)])
     maker(idle).spawn_many([{"name": "job", "params": n, "priority": 9, "max_attempts": 1} for n in range(3)])
     wait_until(lambda: counted(idle.other, "completed") == 3)
@@ -112,20 +112,20 @@ def test_a_sleeper_comes_in_time_though_whoever_watched_for_it_works(
 
     def block(*_: object) -> None:
         began.release()
-        assert may_end.wait(20)
+        assert may_end.wait(60)
 
     idle = pool(3, {"block": block, "job": lambda *_: None})
     engine = maker(idle)
     engine.spawn_task(name="job", params=None, available_after=timedelta(seconds=1))
     engine.spawn_many([{"name": "block", "params": n} for n in range(2)])
     for _ in range(2):
-        assert began.acquire(timeout=20)
+        assert began.acquire(timeout=60)
     wait_until(lambda: counted(idle.other, "completed") == 1)
     may_end.set()
 
 
 def test_many_sleepers_that_come_due_at_once_wake_all(pool: Callable[..., Idle]) -> None:
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=60)
     idle = pool(4, {"job": lambda *_: together.wait() and None})
     soon = timedelta(seconds=0.3)
     spawns = [{"name": "job", "params": n, "available_after": soon, "max_attempts": 1} for n in range(4)]
@@ -170,5 +170,5 @@ def test_a_pool_that_becomes_idle_while_others_spawn_misses_nothing(
     for spawner in spawners:
         spawner.start()
     for spawner in spawners:
-        spawner.join(30)
+        spawner.join(60)
     wait_until(lambda: counted(idle.other, "completed") == 180)

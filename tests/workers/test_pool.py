@@ -44,7 +44,7 @@ class Pool:
 
     def end(self) -> None:
         self.stop.set()
-        self.thread.join(30)
+        self.thread.join(60)
         assert not self.thread.is_alive()
 
 
@@ -165,7 +165,7 @@ def test_a_handler_that_exits_or_interrupts_leaves_the_pool_at_full_strength(
 
     for _ in range(6):
         store.spawn_task(name="deadly", params=None, max_attempts=1)
-    together = threading.Barrier(2, timeout=20)
+    together = threading.Barrier(2, timeout=60)
     pool({"deadly": deadly, "job": lambda *_: together.wait() and None}, worker_count=2)
     wait_until(lambda: store.task_counts_by_state() == {"failed": 6})
     for _ in range(2):
@@ -203,12 +203,12 @@ def test_a_drain_finishes_the_run_in_hand(store: DurableEngine, pool: Callable[.
 
     def handler(*_: object) -> str:
         began.set()
-        assert may_end.wait(20)
+        assert may_end.wait(60)
         return "finished"
 
     task = store.spawn_task(name="job", params=None)
     running = pool({"job": handler})
-    assert began.wait(20)
+    assert began.wait(60)
     running.stop.set()
     waiting = store.spawn_task(name="job", params=None)
     may_end.set()
@@ -239,7 +239,7 @@ def test_a_pool_leaves_no_thread_and_no_sidecar_file(store: DurableEngine, path:
     worker.start()
     wait_until(lambda: threading.active_count() >= threads + 5)
     stop.set()
-    worker.join(20)
+    worker.join(60)
     assert threading.active_count() == threads
     assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
 
@@ -266,7 +266,7 @@ def test_a_thread_that_cannot_start_stops_those_that_did(
 def test_worker_ids_name_host_process_and_thread(store: DurableEngine, pool: Callable[..., Pool]) -> None:
     may_end = threading.Event()
     store.spawn_task(name="job", params=None)
-    pool({"job": lambda *_: may_end.wait(20) and None}, worker_count=1)
+    pool({"job": lambda *_: may_end.wait(60) and None}, worker_count=1)
     wait_until(lambda: store.task_counts_by_state() == {"running": 1})
     with Monitor(store.db_path) as monitor:
         lease = monitor.snapshot(Want(leases=1)).leases[0]
@@ -326,7 +326,7 @@ def test_a_pool_survives_a_store_that_is_locked_for_a_while(
 
     def hold(value: object) -> None:
         locked.set()
-        assert release.wait(20)
+        assert release.wait(60)
 
     def block() -> None:
         blocker.update_state(namespace="ns", key="k", fn=hold)
@@ -334,11 +334,11 @@ def test_a_pool_survives_a_store_that_is_locked_for_a_while(
 
     holder = threading.Thread(target=block)
     holder.start()
-    assert locked.wait(20)
+    assert locked.wait(60)
     running = Pool(store, {"job": lambda *_: None}, poll_interval=0.05)
     wait_until(lambda: "is locked" in caplog.text)
     release.set()
-    holder.join(20)
+    holder.join(60)
     wait_until(lambda: state_of(store, task.task_id) == "completed")
     running.end()
     store.close()
@@ -353,11 +353,11 @@ def test_a_drain_waits_for_a_locked_store_to_settle_what_a_handler_has_done(
 
     def handler(*_: object) -> str:
         began.set()
-        assert may_end.wait(20)
+        assert may_end.wait(60)
         return "charged"
 
     running = Pool(store, {"job": handler}, worker_count=1, poll_interval=0.05)
-    assert began.wait(20)
+    assert began.wait(60)
     with plain(path) as other:
         other.execute("BEGIN IMMEDIATE")
         may_end.set()
@@ -379,7 +379,7 @@ def test_a_worker_gives_up_on_a_locked_store_once_its_lease_is_over(path: Path) 
 
     def handler(*_: object) -> None:
         began.set()
-        assert may_end.wait(20)
+        assert may_end.wait(60)
 
     worker = threading.Thread(
         target=run_worker,
@@ -393,12 +393,12 @@ def test_a_worker_gives_up_on_a_locked_store_once_its_lease_is_over(path: Path) 
         },
     )
     worker.start()
-    assert began.wait(20)
+    assert began.wait(60)
     with plain(path) as other:
         other.execute("BEGIN IMMEDIATE")
         stop.set()
         may_end.set()
-        worker.join(20)
+        worker.join(60)
         assert not worker.is_alive()
         other.execute("ROLLBACK")
     assert store.get_task(task.task_id).state == "running"

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ManualClock, rows, wait_until
+from conftest import ManualClock, plain, rows, wait_until
 from dura import DurableEngine, Heartbeat, InvalidValue, PoolFailed, StoreNotFound, run_workers
 from dura.clock import system_clock
 from dura.workers import place, processes
@@ -63,7 +63,7 @@ class Pool:
 
     def end(self) -> None:
         self.stop.set()
-        self.thread.join(30)
+        self.thread.join(60)
         assert not self.thread.is_alive()
         assert active_children() == []
 
@@ -198,13 +198,21 @@ def test_a_program_that_a_handler_starts_can_be_ended_by_signals(
 
 
 def test_a_process_that_is_killed_is_replaced_and_its_run_comes_back_as_the_same_attempt(
-    store: DurableEngine, tmp_path: Path, pool: Callable[..., Pool], caplog: pytest.LogCaptureFixture
+    store: DurableEngine,
+    path: Path,
+    tmp_path: Path,
+    pool: Callable[..., Pool],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     task = store.spawn_task(name="hold", params={"folder": str(tmp_path)}, max_attempts=1)
-    pool(claim_timeout_secs=1.0, poll_interval=0.1)
+    pool(claim_timeout_secs=3600.0)
     wait_until(lambda: "begins" in ledger(tmp_path))
     victim = process_of(tmp_path, "begins")
     os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: f"(pid {victim}) was ended by SIGKILL" in caplog.text)
+    assert store.get_task(task.task_id).state == "running"
+    with plain(path) as other:
+        other.execute("UPDATE runs SET claim_expires_at = started_at WHERE state = 'running'")
     wait_until(lambda: ledger(tmp_path).count("begins") == 2)
     (tmp_path / "go").touch()
     wait_until(lambda: store.get_task(task.task_id).state == "completed")
@@ -334,6 +342,6 @@ def test_a_process_without_signs_of_life_is_not_spoken_for(store: DurableEngine)
     assert ours.recv() == (BEAT,)
     assert not ours.poll(0.6)
     ours.close()
-    child.join(20)
+    child.join(60)
     assert lively.stop_event.is_set()
     theirs.close()

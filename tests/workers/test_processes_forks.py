@@ -81,7 +81,7 @@ def run(what: str, path: Path) -> str:
     finally:
         with suppress(ProcessLookupError):
             os.killpg(program.pid, signal.SIGKILL)
-        program.communicate(timeout=20)
+        program.communicate(timeout=60)
     assert program.returncode == 0, errors
     return said
 
@@ -110,7 +110,7 @@ def waiting(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_a_program_that_ends_does_not_wait_for_threads_that_wait_for_the_lock(path: Path) -> None:
     with waiting(path) as program:
-        assert program.communicate("\n", timeout=20) == ("", "")
+        assert program.communicate("\n", timeout=60) == ("", "")
         assert program.returncode == 0
     engine = DurableEngine(path)
     assert not engine.has_state("n")
@@ -121,6 +121,6 @@ def test_a_program_that_ends_does_not_wait_for_threads_that_wait_for_the_lock(pa
 def test_ctrl_c_ends_a_program_whose_threads_wait_for_the_lock(path: Path) -> None:
     with waiting(path) as program:
         program.send_signal(signal.SIGINT)
-        _, said = program.communicate(timeout=20)
+        _, said = program.communicate(timeout=60)
         assert program.returncode == -signal.SIGINT
         assert said.strip().endswith("KeyboardInterrupt")

@@ -61,13 +61,13 @@ class Program:
 
     def end(self) -> int:
         """Wait for its end, and that of the pool's processes. Returns the exit code."""
-        code = self.process.wait(20)
+        code = self.process.wait(60)
         wait_until(lambda: not any(exists(pid) for pid in self.processes()))
         return code
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
         for pid in self.processes():
             if exists(pid):
                 os.kill(pid, signal.SIGKILL)

@@ -60,7 +60,7 @@ def idler(store: DurableEngine) -> Iterator[Idler]:
         wait_until(lambda: idler.woken == 1)
         yield idler
         stop.set()
-        idler.join(20)
+        idler.join(60)
         assert not idler.is_alive()
 
 
@@ -155,9 +155,9 @@ def test_the_stop_event_wakes_all(store: DurableEngine) -> None:
             idler.start()
         assert not told.is_set()
         stop.set()
-        assert told.wait(20)
+        assert told.wait(60)
         for idler in idlers:
-            idler.join(20)
+            idler.join(60)
             assert not idler.is_alive()
 
 
@@ -180,7 +180,7 @@ def test_a_pool_leaves_neither_thread_nor_descriptor(store: DurableEngine) -> No
     pool.start()
     wait_until(lambda: threading.active_count() >= threads + 4)
     stop.set()
-    pool.join(20)
+    pool.join(60)
     assert threading.active_count() == threads
     assert len(os.listdir("/proc/self/fd")) == descriptors
 
@@ -245,7 +245,7 @@ def test_ctrl_c_ends_an_idle_wait_at_once(path: Path, wait: str, said: str) -> N
         assert program.stdout is not None
         assert program.stdout.readline() == "idle\n"
         program.send_signal(signal.SIGINT)
-        assert program.communicate(timeout=30)[0].split() == [said]
+        assert program.communicate(timeout=60)[0].split() == [said]
         assert program.returncode == 0
     finally:
         program.kill()
