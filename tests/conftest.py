@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+import hypothesis
 import pytest
 
 from counts import Count, Counts, counter
@@ -37,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # However busy the machine is, no look at a store is cut short; tests about that have watches of their own.
     Look.__init__.__defaults__ = (60.0,)
+    # Nor has an example to be found or tried in time, and but for a soak they are the same each time.
+    hypothesis.settings.register_profile(
+        "steady",
+        deadline=None,
+        derandomize="DURA_TEST_SOAK" not in os.environ,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("steady")
     if (file := config.getoption("--counts")) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Counts(Path(file)))
     if config.getoption("--batching") == "off":

@@ -71,7 +71,7 @@ class Victims:
         return Report(said, heard["exit"])
 
     def dismiss(self) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=60)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def start(path: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen
     yield start_one
     for process in processes:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def ledger(folder: Path) -> list[str]:
@@ -74,7 +74,7 @@ def test_a_killed_process_costs_no_attempt_and_no_finished_step(
     victim = start()
     wait_until(lambda: "second-begins" in ledger(tmp_path))
     victim.send_signal(signal.SIGKILL)
-    victim.wait(20)
+    victim.wait(60)
     assert store.get_task(task.task_id).state == "running"
 
     (tmp_path / "go").touch()
@@ -92,7 +92,7 @@ def test_a_task_that_kills_its_process_each_time_fails_as_a_poison_run(
         victim = start("0.3")
         wait_for_lines(tmp_path, kill, containing="second-begins")
         victim.kill()
-        victim.wait(20)
+        victim.wait(60)
     start("0.3")
     wait_until(lambda: store.get_task(task.task_id).state == "failed")
     info = store.get_task(task.task_id)
@@ -110,7 +110,7 @@ def test_the_first_signal_drains(
     await_line(process, "draining")
     late = store.spawn_task(name="two_steps", params=None)
     (tmp_path / "go").touch()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     assert store.get_task(task.task_id).state == "completed"
     assert store.get_task(late.task_id).state == "pending"
 
@@ -125,7 +125,7 @@ def test_the_second_signal_gives_the_run_back_as_the_process_ends(
     process.send_signal(number)
     await_line(process, "draining")
     process.send_signal(number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(60) == 128 + number
     assert store.get_task(task.task_id).state == "pending"
     again = store.claim_task(worker_id="next")
     assert again is not None
@@ -147,7 +147,7 @@ def test_a_third_ctrl_c_does_not_keep_the_run_from_being_given_back(
         await_line(process, "given back when the process ends")
         process.send_signal(signal.SIGINT)
         other.execute("ROLLBACK")
-    process.wait(20)
+    process.wait(60)
     assert store.get_task(task.task_id).state == "pending"
 
 
@@ -173,7 +173,7 @@ def test_ctrl_c_in_an_application_that_catches_signals_itself_gives_the_run_back
     ) as process:
         await_line(process, "begun")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert store.get_task(task.task_id).state == "pending"
 
 
@@ -184,7 +184,7 @@ def test_a_drain_whose_grace_is_over_gives_the_run_back_too(
     process = start("3600", "0.1")
     wait_until(lambda: "second-begins" in ledger(tmp_path))
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert store.get_task(task.task_id).state == "pending"
 
 
@@ -195,7 +195,7 @@ def test_an_idle_pool_that_is_stopped_leaves_no_sidecar_file(
     process = start()
     await_line(process, "workers on")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert not path.with_name(path.name + "-wal").exists()
     assert not path.with_name(path.name + "-shm").exists()
 
@@ -208,7 +208,7 @@ def test_processes_that_share_a_file_and_are_killed_lose_and_repeat_nothing(
     for number, victim in enumerate(workers[:2]):
         wait_for_lines(tmp_path, 100 * (number + 1))
         victim.kill()
-        victim.wait(20)
+        victim.wait(60)
         start("0.5")
     wait_until(lambda: store.task_counts_by_state() == {"completed": 150}, within=60)
     assert [store.get_task(task_id).result for task_id in tasks] == [n * 2 for n in range(150)]
@@ -271,7 +271,7 @@ def test_a_child_that_outlives_its_parent_keeps_what_it_commits(path: Path, tmp_
         "engine.close()\n"
     )
     gone, done = tmp_path / "gone", tmp_path / "done"
-    subprocess.run([sys.executable, "-c", program, str(path), str(gone), str(done)], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", program, str(path), str(gone), str(done)], check=True, timeout=60)
     gone.touch()
     wait_until(done.exists)
     engine = DurableEngine(path)

@@ -143,7 +143,7 @@ def test_threads_that_race_for_a_step_all_get_the_one_result(engine: DurableEngi
 
     def compute(number: int) -> None:
         for step in range(10):
-            together.wait(20)
+            together.wait(60)
             value = number * 100 + step
             results.append(engine.checkpoint(**by(task), step_name=f"s{step}", fn=partial(int, value)))
         engine.close()

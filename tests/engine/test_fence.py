@@ -289,7 +289,7 @@ def on_a_thread(call: Callable[[], object]) -> BaseException | None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(30)
+    thread.join(60)
     return raised[0] if raised else None
 
 
@@ -320,12 +320,12 @@ def test_the_holder_is_captured_before_the_call_waits_for_its_turn(
 
     def hold(_: object) -> int:
         held.set()
-        waiting.wait(20)
+        waiting.wait(60)
         return 1
 
     def settle(task: ClaimedTask) -> None:
         with holding(engine, task):
-            waiting.wait(20)
+            waiting.wait(60)
             try:
                 engine.complete_run(run_id=task.run_id)
                 outcomes[task.run_id] = None
@@ -335,11 +335,11 @@ def test_the_holder_is_captured_before_the_call_waits_for_its_turn(
 
     leader = threading.Thread(target=lambda: engine.update_state(namespace="n", key="k", fn=hold))
     leader.start()
-    assert held.wait(20)
+    assert held.wait(60)
     threads = [threading.Thread(target=settle, args=(task,)) for task in (*tasks, stale)]
     for thread in threads:
         thread.start()
     for thread in (leader, *threads):
-        thread.join(30)
+        thread.join(60)
     assert [outcomes[task.run_id] for task in tasks] == [None] * 6
     assert isinstance(outcomes[stale.run_id], LeaseLost)

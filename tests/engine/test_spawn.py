@@ -71,7 +71,7 @@ def test_threads_that_race_for_a_key_make_one_task(engine: DurableEngine, path: 
 
     def spawn() -> None:
         for number in range(10):
-            together.wait(20)
+            together.wait(60)
             refs.append(engine.spawn_task(name="job", params=None, idempotency_key=f"k{number}"))
         engine.close()
 

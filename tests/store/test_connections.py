@@ -23,7 +23,7 @@ def on_threads(count: int, call: Callable[[], object]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
 
 
 def open_files(path: Path) -> int:
@@ -77,7 +77,7 @@ def test_of_threads_that_close_at_once_the_last_leaves_one_file(path: Path) -> N
     engine = DurableEngine(path)
     engine.close()
     for _ in range(150):
-        together = threading.Barrier(3, timeout=30)
+        together = threading.Barrier(3, timeout=60)
 
         def use_and_close(together: threading.Barrier = together) -> None:
             engine.ready_run_count()
@@ -138,7 +138,7 @@ def test_a_writer_that_waits_for_another_process_writes_once_the_lock_is_free(pa
         wait_until(lambda: len(engine.database._door._line) == 1)
         assert rows(path, "SELECT count(*) FROM tasks") == [(0,)]
         other.execute("ROLLBACK")
-    spawner.join(30)
+    spawner.join(60)
     assert rows(path, "SELECT count(*) FROM tasks") == [(1,)]
     engine.close()
 
@@ -159,7 +159,7 @@ def test_a_lease_that_was_waited_for_begins_once_the_lock_is_held(path: Path, cl
         wait_until(lambda: len(engine.database._door._line) == 1)
         clock.advance(3600)
         other.execute("ROLLBACK")
-    claimer.join(30)
+    claimer.join(60)
     assert rows(path, "SELECT claim_expires_at FROM runs") == [("2026-01-01T01:00:10.000000+00:00",)]
     assert engine.claim_task(worker_id="other") is None
     engine.close()
@@ -182,7 +182,7 @@ def test_an_event_that_waited_for_the_lock_is_stamped_when_it_is_stored(
         wait_until(lambda: len(engine.database._door._line) == 1)
         clock.advance(60)
         other.execute("ROLLBACK")
-    emitter.join(30)
+    emitter.join(60)
     assert rows(path, "SELECT emitted_at FROM events") == [("2026-01-01T00:01:00.000000+00:00",)]
     engine.close()
 
@@ -194,15 +194,15 @@ def test_a_thread_that_has_forked_gives_back_nothing_of_another_that_is_about_to
     def about_to_fork() -> None:
         database_module._before_fork()
         ready.set()
-        go_on.wait(20)
+        go_on.wait(60)
         database_module._after_fork_in_parent()
 
     thread = threading.Thread(target=about_to_fork)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(60)
     database_module._after_fork_in_parent()
     go_on.set()
-    thread.join(30)
+    thread.join(60)
     engine.set_state(namespace="n", key="k", value=1)
     assert engine.get_state(namespace="n", key="k") == 1
     engine.close()

@@ -41,7 +41,7 @@ class Caller:
         self.thread.start()
 
     def ended(self) -> Caller:
-        self.thread.join(30)
+        self.thread.join(60)
         assert not self.thread.is_alive(), "the caller hangs"
         return self
 
@@ -61,11 +61,11 @@ class Held:
 
         def hold(_: object) -> int:
             held.set()
-            assert self._release.wait(30)
+            assert self._release.wait(60)
             return 1
 
         self.holder = Caller(engine, lambda: engine.update_state(namespace="held", key="k", fn=hold))
-        assert held.wait(30)
+        assert held.wait(60)
 
     def call(self, call: Callable[[], Any]) -> Caller:
         """Let another thread stand in line, behind those who came before."""
@@ -196,13 +196,13 @@ def test_who_waits_while_its_operation_is_being_run_learns_how_it_ended(path: Pa
 
     def slow(tx: Transaction) -> None:
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
 
     held = Held(engine)
     leader = held.call(lambda: engine.database.write(slow))
     follower = held.call(spawner(engine, "follower"))
     held._release.set()
-    assert inside.wait(30)
+    assert inside.wait(60)
     follower.thread.join(0.3)
     assert follower.thread.is_alive(), "it is in the transaction of the leader, and must not give up"
     go_on.set()
@@ -382,13 +382,13 @@ def test_a_leader_waits_for_those_who_were_let_go_last(monkeypatch: pytest.Monke
     wait_until(lambda: len(door._line) == 2)
     assert led.is_alive()
     threads[1].start()
-    led.join(30)
+    led.join(60)
     batch = [leader]
     door.company(batch)
     assert set(batch) == {leader, *others}
     door.settle(batch, None)
     for thread in (led, *threads):
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive()
 
 

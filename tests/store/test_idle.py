@@ -41,7 +41,7 @@ class Worker(threading.Thread):
         self.granted = self._idle.wait(self._wanted, self._seconds, self._stirs)
 
     def ended(self) -> Granted | None:
-        self.join(20)
+        self.join(60)
         assert not self.is_alive(), f"{self._wanted.worker_id} sleeps on"
         return self.granted
 

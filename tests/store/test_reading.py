@@ -432,7 +432,7 @@ def test_exclusive_lock_of_another_process_is_reported_busy(path: Path, reader: 
         with pytest.raises(StoreBusy, match="is locked"):
             reader.read(count)
         locker.stdin.close()
-        locker.wait(10)
+        locker.wait(60)
     assert reader.read(count)[1] == 1
 
 
