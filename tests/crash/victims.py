@@ -29,7 +29,7 @@ from dura import DurableEngine, EngineError
 
 _plain_connect: Final = sqlite3.connect
 _NO_LIMIT: Final = 2**30
-_PATIENCE: Final = 20.0
+_PATIENCE: Final = 60.0
 
 Say = Callable[[str], None]
 
@@ -123,7 +123,7 @@ def suffer(order: dict[str, Any], say: Say) -> None:
     """The victim's life."""
     path, facts = order["path"], order["facts"]
     moment = datetime.fromisoformat(order["moment"])
-    timeout = 10 if order.get("locked") else 5000
+    timeout = 10 if order.get("locked") else 60_000
     trap = Trap(order)
 
     def opened() -> DurableEngine:

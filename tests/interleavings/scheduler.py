@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-_PATIENCE: Final = 20.0
+_PATIENCE: Final = 60.0
 """Seconds that the test waits for a play to end: a player that blocks where the scheduler does not know of it never ends."""
 
 
