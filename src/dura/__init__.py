@@ -8,8 +8,6 @@ of `dura` do, does not wait for the engine and the pool.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from dura.errors import (
@@ -33,6 +31,7 @@ from dura.errors import (
     TaskNotFound,
     WorkflowSuspended,
 )
+from dura.later import later
 
 _ROOMS: Final = {
     "engine": ("DurableEngine",),
@@ -50,15 +49,7 @@ if TYPE_CHECKING:
     from dura.retry import RetryStrategy
     from dura.workers import keep_alive, process_task, run_worker, run_workers
 else:
-
-    def __getattr__(name: str) -> object:
-        """A room, or what is called so in it."""
-        for room, names in _ROOMS.items():
-            if name == room or name in names:
-                module = import_module(f"dura.{room}")
-                globals()[name] = found = module if name == room else getattr(module, name)
-                return found
-        raise AttributeError(f"module 'dura' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    __getattr__ = later(__name__, _ROOMS)
 
     def __dir__() -> list[str]:
         """Also what is not loaded yet."""

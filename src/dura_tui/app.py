@@ -20,12 +20,12 @@ from dura.clock import Clock, system_clock
 from dura.monitor import Monitor
 from dura.records import Snapshot, Want
 from dura.redaction import BUILT_IN, Redaction
-from dura_tui import clipboard, saved
+from dura_tui import clipboard, saved, screens
 from dura_tui.alerts import Alarms
-from dura_tui.bulk import BulkOrder, carry_out_all
 from dura_tui.config import Settings
 from dura_tui.drawing import Drawing
-from dura_tui.feed import Feed, Source
+from dura_tui.feed import Feed
+from dura_tui.first import FirstLook, Source
 from dura_tui.format import printable
 from dura_tui.keys import KEYS
 from dura_tui.messages import ActionDone, BulkProgress, CopyAsked, NothingChanged, ReadFailed, SnapshotArrived
@@ -39,6 +39,9 @@ from dura_tui.widgets.bars import Freshness
 
 Breakpoints = list[tuple[int, str]] | None
 
+_WIDTHS: Final = [(0, "-narrow"), (60, "-normal"), (120, "-wide")]
+_HEIGHTS: Final = [(0, "-low"), (20, "-high"), (36, "-tall")]
+
 _TICK_SECONDS: Final = 1.0
 _SLOW_TICK_SECONDS: Final = 5.0
 
@@ -47,8 +50,8 @@ class DuraApp(Drawing):
     """The terminal monitor of one store."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "app.tcss"
-    HORIZONTAL_BREAKPOINTS: Breakpoints = [(0, "-narrow"), (60, "-normal"), (120, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS: Breakpoints = [(0, "-low"), (20, "-high"), (36, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS: Breakpoints = _WIDTHS
+    VERTICAL_BREAKPOINTS: Breakpoints = _HEIGHTS
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class DuraApp(Drawing):
         redaction: Redaction | None = BUILT_IN,
         clock: Clock | None = None,
         open_source: Callable[[], Source] | None = None,
+        first: FirstLook | None = None,
     ) -> None:
         """Prepare the monitor; the store is opened when it runs.
 
@@ -75,6 +79,7 @@ class DuraApp(Drawing):
             redaction: What is not shown; None shows everything.
             clock: The engine's clock; the machine's by default.
             open_source: Opens what is read; a `Monitor` on the path by default.
+            first: What was read of it already, and through what, which is read on.
         """
         self.settings = settings or Settings()
         super().__init__(self.settings.theme)
@@ -100,6 +105,7 @@ class DuraApp(Drawing):
             self.post_message,
             refresh=self._refresh_seconds,
             clock=self.now,
+            first=first,
         )
         self.main = MainScreen()
         """The screen below whatever dialog is open."""
@@ -107,7 +113,9 @@ class DuraApp(Drawing):
             self.animation_level = "none"
 
     def get_default_screen(self) -> Screen[None]:
-        """The one main screen."""
+        """The one main screen, which fits the terminal from the beginning: told later, all of it would be styled again."""
+        for length, points in zip(self.size, (_WIDTHS, _HEIGHTS), strict=True):
+            self.main.add_class([name for least, name in points if least <= length][-1], update=False)
         return self.main
 
     def begin(self) -> None:
@@ -127,6 +135,13 @@ class DuraApp(Drawing):
     def _resumed(self, _: App[object]) -> None:
         # The terminal was the shell's meanwhile: nothing of what was drawn is there any more.
         self.draw_anew()
+
+    def end(self) -> None:
+        """End, as a signal asks in the middle of whatever is done: that is done first."""
+        if self.is_running:
+            self.call_later(self.exit)
+        else:
+            self.exit()
 
     def on_unmount(self) -> None:
         """Stop reading."""
@@ -220,28 +235,13 @@ class DuraApp(Drawing):
 
         Thread(target=act, name=f"dura-tui-{order.action}", daemon=True).start()
 
-    def carry_out_all(self, bulk: BulkOrder, stopped: Callable[[], bool]) -> None:
-        """Do it to one task after another on a thread of its own; the dialog in front is told how far it is."""
-
-        def act() -> None:
-            carry_out_all(
-                self.operator,
-                bulk,
-                progress=lambda tally: self.post_message(BulkProgress(tally)),
-                stopped=lambda: stopped() or not self.is_running,
-            )
-
-        Thread(target=act, name=f"dura-tui-{bulk.action}-many", daemon=True).start()
-
     def on_bulk_progress(self, message: BulkProgress) -> None:
         """Show how far it is, and at the end what has changed."""
         if not self.is_running:
             return
-        from dura_tui.screens.progress import ProgressDialog
-
         tally = message.tally
         for dialog in self._dialogs():
-            if isinstance(dialog, ProgressDialog):
+            if isinstance(dialog, screens.ProgressDialog):
                 dialog.show_tally(tally)
         if tally.ended:
             self.main.report(Outcome(tally.action, done=not tally.trouble, text=tally.line))

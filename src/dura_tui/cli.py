@@ -17,14 +17,16 @@ from dataclasses import replace
 from io import TextIOWrapper
 from typing import Final, TextIO
 
-from dura.errors import InvalidFilter, InvalidValue, StoreBusy, StoreError
+from dura.errors import InvalidFilter, InvalidValue, StoreError
 from dura.filters import marked
 from dura.monitor import Monitor
+from dura.records import Want
 from dura.redaction import MARK, Redaction
 from dura_tui import config
 from dura_tui.arguments import WRONG, make_parser
+from dura_tui.first import OVERVIEW, FirstLook
 from dura_tui.format import printable
-from dura_tui.start import WrongStart, begin_with
+from dura_tui.start import Start, WrongStart, begin_with
 
 _INTERRUPTED: Final = 130
 
@@ -57,7 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _demo(options, printed=printed)
         if printed:
             return _once(options)
-        _check_readable(options.path)
         return _monitor(options.path, options)
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -127,19 +128,6 @@ def _print_config() -> int:
     return 0
 
 
-def _check_readable(path: str) -> None:
-    """Refuse a file that cannot be shown, before the screen is taken over.
-
-    Raises:
-        StoreError: It cannot be read. A file that is only busy is left to the monitor, which waits for it.
-    """
-    with Monitor(path, redaction=None) as monitor:
-        try:
-            monitor.snapshot()
-        except StoreBusy:
-            return
-
-
 def _once(options: argparse.Namespace) -> int:
     from rich.console import Console
 
@@ -203,6 +191,10 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
         print("dura-tui: the monitor draws on standard error: start it without redirecting that")
         return 2
     settings = _settings(options)
+    # What cannot be shown is refused before the screen is taken over.
+    first = FirstLook.at(
+        path, OVERVIEW if options.start == Start() else Want(waiting=True), options.redaction
+    )
     # A third of the start would go by with looking for garbage among what has just been made; the app goes on with it.
     gc.disable()
     from dura_tui.app import DuraApp
@@ -215,6 +207,7 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
         settings=settings,
         start=options.start,
         redaction=options.redaction,
+        first=first,
     )
 
     def hung_up() -> None:
@@ -224,7 +217,7 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
     terminal = HangUp(sys.stdin.fileno(), hung_up)
     terminal.watch()
     # A terminal left in raw mode is what an operator would get if SIGTERM just ended the process.
-    signal.signal(signal.SIGTERM, lambda *_: app.exit())
+    signal.signal(signal.SIGTERM, lambda *_: app.end())
     app.run(mouse=settings.mouse)
     terminal.stop()
     return app.return_code or 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -110,6 +109,8 @@ def parse(text: str, name: str) -> Settings:
     Raises:
         WrongSettings: It is no TOML, or something in it is wrong.
     """
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -32,7 +32,15 @@ class Drawing(Typeahead):
             self._filters = [Colourless()]
         for ours, _ in OURS.values():
             self.register_theme(ours)
-        self.theme = theme
+        self._begin_with(theme)
+
+    def _begin_with(self, theme: str) -> None:
+        """Take a theme as if Textual had begun with it: given later, it would have all styles read a second time."""
+        self.set_reactive(Drawing.theme, theme)
+        self.set_class(self.current_theme.dark, "-dark-mode", update=False)
+        self.set_class(not self.current_theme.dark, "-light-mode", update=False)
+        self.stylesheet.set_variables(self.get_css_variables())
+        self._refresh_truecolor_filter(self.ansi_theme)
 
     @property
     def ansi_theme(self) -> TerminalTheme:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final
 
 from textual.message import Message
 
 from dura.clock import Clock
 from dura.errors import EngineError
-from dura.records import Snapshot, Want
+from dura.records import Want
+from dura_tui.first import FirstLook, Source
 from dura_tui.format import printable
 from dura_tui.messages import NothingChanged, ReadFailed, SnapshotArrived
 
@@ -25,22 +26,6 @@ FULL_READ_SECONDS: Final = 5.0
 """A full read follows the last one after this long, or after five periods if that is longer."""
 
 _STOP_SECONDS: Final = 2.0
-
-
-class Source(Protocol):
-    """What the feed reads from: `dura.monitor.Monitor`, or a stand-in with hand-made snapshots."""
-
-    def snapshot(self, want: Want = ...) -> Snapshot:
-        """One consistent look."""
-        ...
-
-    def changed(self) -> bool:
-        """Whether anything was committed since the last snapshot."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the file."""
-        ...
 
 
 class Feed:
@@ -53,6 +38,7 @@ class Feed:
         *,
         refresh: float,
         clock: Clock,
+        first: FirstLook | None = None,
     ) -> None:
         """Prepare; nothing is opened before `start`.
 
@@ -61,6 +47,7 @@ class Feed:
             post: Takes a message from another thread, for example `App.post_message`.
             refresh: Seconds between the end of one look and the next.
             clock: The clock that stamps a look that found nothing new.
+            first: The look that was taken before, which is posted at once.
         """
         self._open_source = open_source
         self._post = post
@@ -71,13 +58,18 @@ class Feed:
         self._asked = True
         self._paused = False
         self._stopping = False
-        self._source: Source | None = None
+        self._first = first
+        self._source: Source | None = first.source if first else None
         self._read_want: Want | None = None
         self._read_at = 0.0
         self._thread = threading.Thread(target=self._run, name="dura-tui-feed", daemon=True)
 
     def start(self) -> None:
         """Begin to look."""
+        first = self._first
+        if first is not None and first.snapshot is not None:
+            self._asked, self._read_want, self._read_at = False, first.want, monotonic()
+            self._post(SnapshotArrived(first.snapshot, first.want))
         self._thread.start()
 
     def want(self, want: Want) -> None:
@@ -107,8 +99,12 @@ class Feed:
             self._bell.notify()
         if self._thread.is_alive():
             self._thread.join(_STOP_SECONDS)
+        elif self._thread.ident is None:
+            self._close_source()
 
     def _run(self) -> None:
+        if self._read_want is not None:
+            self._wait(self._read_want)
         while True:
             with self._bell:
                 if self._stopping:

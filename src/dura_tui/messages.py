@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from dura.records import Snapshot, Want
-from dura_tui.bulk import Tally
 from dura_tui.orders import Outcome
+
+if TYPE_CHECKING:
+    from dura_tui.bulk import Tally
 
 
 class SnapshotArrived(Message):

@@ -44,7 +44,7 @@ def begin_with(view: str | None, line: str | None, sort: str | None) -> Start:
     start = Start(view, line or "", sort or "")
     if start == Start():
         return start
-    from dura_tui.screens.all_views import make_views
+    from dura_tui.screens import make_views
     from dura_tui.screens.finding import check
 
     try:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dura.states import LIVE
 from dura_tui import format as fmt
-from dura_tui import guards
+from dura_tui import guards, screens
 from dura_tui.actions import ACTIONS, Action, Confirm
-from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, Outcome, Selection, Target
 from dura_tui.screens.marked import marked
 from dura_tui.screens.showing import ShowingScreen
 from dura_tui.screens.view import Hint
 from dura_tui.widgets.live_table import LiveTable
+
+if TYPE_CHECKING:
+    from dura_tui.bulk import BulkOrder
 
 _OUTCOME_SECONDS: Final = 12.0
 """How long the outcome of an action stays in the line above the keys."""
@@ -115,11 +117,6 @@ class ActingScreen(ShowingScreen):
 
     def action_act(self, name: str) -> None:
         """Begin an action on what is marked, else on what is under the cursor, as it is shown now."""
-        # Loaded when it is needed first: at the start the first screen would wait for it.
-        from dura_tui.screens.ask import dialog_for
-        from dura_tui.screens.cleanup import CleanupDialog
-        from dura_tui.screens.many import ManyDialog
-
         action, target = ACTIONS[name], self.view.target() or Target()
         counted = action.confirm is Confirm.COUNT
         selection = None if counted else self.selection()
@@ -132,11 +129,11 @@ class ActingScreen(ShowingScreen):
         if objection is not None:
             self.report(Outcome(name, done=False, text=objection))
         elif counted:
-            self.app.push_screen(CleanupDialog(), self._asked_for_many)
+            self.app.push_screen(screens.CleanupDialog(), self._asked_for_many)
         elif selection is not None:
-            self.app.push_screen(ManyDialog(action, selection), self._asked_for_many)
+            self.app.push_screen(screens.ManyDialog(action, selection), self._asked_for_many)
         else:
-            self.app.push_screen(dialog_for(action, target, left=self.has_left), self._asked)
+            self.app.push_screen(screens.dialog_for(action, target, left=self.has_left), self._asked)
 
     def _asked(self, order: Order | None) -> None:
         self.dura.want_changed()
@@ -145,11 +142,9 @@ class ActingScreen(ShowingScreen):
 
     def _asked_for_many(self, bulk: BulkOrder | None) -> None:
         self.dura.want_changed()
-        from dura_tui.screens.progress import ProgressDialog
-
         if bulk is not None:
             self.unmark()
-            self.app.push_screen(ProgressDialog(bulk))
+            self.app.push_screen(screens.ProgressDialog(bulk))
 
     def report(self, outcome: Outcome) -> None:
         """Show how an action ended, for a while, in the line above the keys."""

@@ -6,7 +6,8 @@ from dura.states import State
 from dura_tui import format as fmt
 from dura_tui.actions import Action
 from dura_tui.orders import Order, Target
-from dura_tui.screens.dialog import ConfirmDialog, Dialog, Question
+from dura_tui.screens.confirm import ConfirmDialog, Question
+from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.edit import EditDialog
 from dura_tui.screens.emit import EmitDialog
 from dura_tui.screens.extend import ExtendDialog

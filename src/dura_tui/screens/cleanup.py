@@ -18,7 +18,8 @@ from dura.records import Removable, Snapshot, Want
 from dura_tui import format as fmt
 from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Order, order_for
-from dura_tui.screens.dialog import Buttons, CommandLine, Dialog, reason_entry
+from dura_tui.screens.confirm import Buttons, CommandLine, reason_entry
+from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.many import NUMBER_KEYS, not_theirs, number_in
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.entry import Entry

@@ -15,7 +15,7 @@ from dura.records import Snapshot, StateRow, Want
 from dura_tui import format as fmt
 from dura_tui.orders import Target, order_for
 from dura_tui.payload import parse_payload
-from dura_tui.screens.dialog import Buttons, OrderDialog, Question
+from dura_tui.screens.confirm import Buttons, OrderDialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.editor import JsonEditor, laid_out
 

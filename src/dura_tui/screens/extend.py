@@ -12,7 +12,8 @@ from textual.widgets import Button, Input, Static
 
 from dura_tui import format as fmt
 from dura_tui.orders import Order, Target, order_for
-from dura_tui.screens.dialog import Buttons, CommandLine, Dialog, reason_entry
+from dura_tui.screens.confirm import Buttons, CommandLine, reason_entry
+from dura_tui.screens.dialog import Dialog
 from dura_tui.widgets.cells import cell, to_text
 from dura_tui.widgets.entry import Entry
 

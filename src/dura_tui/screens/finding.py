@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dura.errors import InvalidFilter
 from dura.filters import parse
 from dura_tui import format as fmt
-from dura_tui import saved
+from dura_tui import saved, screens
 from dura_tui.filter import FILTERED
 from dura_tui.keys import VIEWS
 from dura_tui.messages import CopyAsked
 from dura_tui.saved import SavedFilter
-from dura_tui.screens.filtered import FilteredView
 from dura_tui.screens.showing import ShowingScreen
 from dura_tui.screens.view import View
 from dura_tui.start import Start, WrongStart, command
@@ -80,23 +79,21 @@ class FindingScreen(ShowingScreen):
 
     def action_sort(self) -> None:
         """Choose the column by which the list is sorted."""
-        from dura_tui.screens.sort import SortDialog
-
         view = self.view
-        if isinstance(view, FilteredView) and view.sorts:
+        if isinstance(view, screens.FilteredView) and view.sorts:
 
             def chosen(sort: str | None) -> None:
                 if sort is not None:
                     view.set_sort(sort)
 
-            self.app.push_screen(SortDialog(view.sorts, view.ORDER, view.sort_now), chosen)
+            self.app.push_screen(screens.SortDialog(view.sorts, view.ORDER, view.sort_now), chosen)
         else:
             self._has_one_order()
 
     def action_reverse(self) -> None:
         """Turn the order round."""
         view = self.view
-        if isinstance(view, FilteredView) and view.sort_now:
+        if isinstance(view, screens.FilteredView) and view.sort_now:
             back = view.sort_now.startswith("-")
             view.set_sort(view.sort_now.removeprefix("-") if back else f"-{view.sort_now}")
         elif view.sorts:
@@ -110,19 +107,16 @@ class FindingScreen(ShowingScreen):
 
     def action_jump(self) -> None:
         """Go to a task by a part of its id."""
-        from dura_tui.screens.jump import JumpDialog
 
         def found(task_id: str | None) -> None:
             self.dura.want_changed()
             if task_id is not None:
                 self.post_message(View.OpenTask(task_id))
 
-        self.app.push_screen(JumpDialog(), found)
+        self.app.push_screen(screens.JumpDialog(), found)
 
     def action_saved(self) -> None:
         """Choose a saved filter, or keep the present one."""
-        from dura_tui.screens.saved import SavedDialog
-
         now = present(self.view, self.shown)
 
         def chosen(kept: SavedFilter | None) -> None:
@@ -130,7 +124,7 @@ class FindingScreen(ShowingScreen):
                 self.go(kept.start)
 
         kept = now if now.filter or now.sort else None
-        self.app.push_screen(SavedDialog(saved.default_path(), kept), chosen)
+        self.app.push_screen(screens.SavedDialog(saved.default_path(), kept), chosen)
 
     def action_bookmark(self) -> None:
         """Copy the command that begins with what is shown."""

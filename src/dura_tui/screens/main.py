@@ -15,12 +15,11 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from dura.records import Snapshot, Want
+from dura_tui import screens
 from dura_tui.keys import KEYS, VIEWS
 from dura_tui.messages import CopyAsked
 from dura_tui.screens.acting import ActingScreen
-from dura_tui.screens.choose import ViewDialog
 from dura_tui.screens.finding import FindingScreen
-from dura_tui.screens.reading import ReadingDialog, help_lines
 from dura_tui.screens.tabs import tabs
 from dura_tui.screens.view import Hint, View
 from dura_tui.start import Start
@@ -48,6 +47,8 @@ class MainScreen(ActingScreen, FindingScreen):
         self._title, self._tabs = Line(id="title"), Line(id="tabs")
         self._status, self._keys = Line(id="status"), Line(id="keys")
         self._trouble = Static(id="trouble")
+        self._paints = False
+        """Whether there is something to be seen."""
 
     def compose(self) -> ComposeResult:
         """Lines around the views."""
@@ -69,17 +70,19 @@ class MainScreen(ActingScreen, FindingScreen):
         self.dura.begin()
 
     async def _bring_others(self) -> None:
-        from dura_tui.screens.all_views import make_views
-        from dura_tui.screens.detail import DetailView
-
         if not self._switcher.is_attached:
             return  # The app ends already.
-        others = {**make_views(VIEWS[1:]), "detail": DetailView(id="detail")}
+        others = {**screens.make_views(VIEWS[1:]), "detail": screens.DetailView(id="detail")}
         for view in others.values():
             view.display = False
         await self._switcher.mount(*others.values())
         self._views |= others
         await self.dura.ready()
+
+    def _compositor_refresh(self) -> None:
+        # The first layout has nothing to show yet: it tells how wide what comes next may be.
+        if self._paints:
+            super()._compositor_refresh()
 
     # --- drawing -----------------------------------------------------------------------------------------------------
 
@@ -99,6 +102,7 @@ class MainScreen(ActingScreen, FindingScreen):
 
     def draw_lines(self, now: datetime) -> None:
         """Draw what surrounds the view."""
+        self._paints = self._paints or bool(self.view.size)
         width = self.size.width
         snapshot, freshness = self.dura.snapshot, self.dura.freshness()
         badges = [(" READ-ONLY ", "reverse bold")] if self.dura.operator.read_only else []
@@ -168,7 +172,7 @@ class MainScreen(ActingScreen, FindingScreen):
             if name is not None:
                 self.action_view(name)
 
-        self.app.push_screen(ViewDialog(tabs(self.dura.snapshot, self.dura.keymap), self._origin), go)
+        self.app.push_screen(screens.ViewDialog(tabs(self.dura.snapshot, self.dura.keymap), self._origin), go)
 
     def action_back(self) -> None:
         """Out of the marks, the filter or the keys; out of the task."""
@@ -218,13 +222,14 @@ class MainScreen(ActingScreen, FindingScreen):
 
     @on(View.ReadValue)
     def _read_value(self, event: View.ReadValue) -> None:
-        self.app.push_screen(ReadingDialog(event.title, event.lines, event.source))
+        self.app.push_screen(screens.ReadingDialog(event.title, event.lines, event.source))
 
     # --- the screen --------------------------------------------------------------------------------------------------
 
     def action_help(self) -> None:
         """What the view shows, and all keys."""
-        self.app.push_screen(ReadingDialog("Help", help_lines(self.shown, self.view.about, self.dura.keymap)))
+        lines = screens.help_lines(self.shown, self.view.about, self.dura.keymap)
+        self.app.push_screen(screens.ReadingDialog("Help", lines))
 
     def action_pause(self) -> None:
         """Freeze the tables, or go on."""

@@ -20,7 +20,8 @@ from dura_tui import format as fmt
 from dura_tui.actions import Action
 from dura_tui.bulk import BulkOrder
 from dura_tui.orders import Found, Order, Selection, Target
-from dura_tui.screens.dialog import Buttons, CommandLine, Dialog, reason_entry
+from dura_tui.screens.confirm import Buttons, CommandLine, reason_entry
+from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.how import How, how_for
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.entry import Entry

@@ -16,6 +16,7 @@ from textual.widgets import DataTable
 from dura.records import FailureInfo, Snapshot, TaskQuery, Want, WorkerRow
 from dura.states import State
 from dura_tui import format as fmt
+from dura_tui.first import OVERVIEW
 from dura_tui.screens.view import Hint, View
 from dura_tui.widgets import cells
 from dura_tui.widgets.bars import Line
@@ -23,7 +24,6 @@ from dura_tui.widgets.cells import Cell, cell
 from dura_tui.widgets.chart import Chart
 from dura_tui.widgets.live_table import Column, LiveTable, Row
 
-_FAILURES = 50
 _LATE_SECONDS = 3.0
 """How long a lease that ran out may wait for the next claim before it is worth a word."""
 
@@ -107,7 +107,7 @@ class OverviewView(View):
 
     def want(self) -> Want:
         """Workers, throughput, failures and the lease that ends first; the counts come with every snapshot."""
-        return Want(leases=1, workers=True, throughput=True, failures=_FAILURES)
+        return OVERVIEW
 
     def enter(self) -> None:
         """The keys go to the names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
@@ -12,7 +12,8 @@ from textual.widgets import Static
 
 from dura_tui import format as fmt
 from dura_tui.actions import ACTIONS
-from dura_tui.bulk import BulkOrder, Reason, Tally
+from dura_tui.bulk import BulkOrder, Reason, Tally, carry_out_all
+from dura_tui.messages import BulkProgress
 from dura_tui.screens.dialog import Dialog
 from dura_tui.widgets.cells import Cell, cell, to_text
 from dura_tui.widgets.text_view import TextView
@@ -58,7 +59,17 @@ class ProgressDialog(Dialog[None]):
         """Begin."""
         self._report.focus()
         self.show_tally(self.tally)
-        cast("DuraApp", self.app).carry_out_all(self._bulk, self._stop.is_set)
+        Thread(target=self._carry_out, name=f"dura-tui-{self._bulk.action}-many", daemon=True).start()
+
+    def _carry_out(self) -> None:
+        """Do it to one after another; the app is told how far it is, whatever is in front by then."""
+        app = cast("DuraApp", self.app)
+        carry_out_all(
+            app.operator,
+            self._bulk,
+            progress=lambda tally: app.post_message(BulkProgress(tally)),
+            stopped=lambda: self._stop.is_set() or not app.is_running,
+        )
 
     def on_resize(self) -> None:
         """Draw the bar as wide as there is room."""

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from dura.records import Snapshot, TaskDetail, Want
 from dura_tui import format as fmt
 from dura_tui.orders import Target, order_for
-from dura_tui.screens.dialog import Buttons, OrderDialog, Question
+from dura_tui.screens.confirm import Buttons, OrderDialog, Question
 from dura_tui.widgets.cells import Cell, cell, to_text
 
 _KEEP, _SCRATCH, _STEP = "keep", "scratch", "step:"
