@@ -8,16 +8,21 @@ is typed into a field waits for nothing, since nothing but a key that is no text
 from __future__ import annotations
 
 from collections import deque
+from time import monotonic
 from typing import Final
 
 from textual.app import App
+from textual.dom import DOMNode
 from textual.events import Event, Key, Paste
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 
 _PATIENCE_SECONDS: Final = 0.5
-"""After so long the next key is taken, whatever became of the one before it: its widget may be gone."""
+"""After so long the next key is taken if the widget that has the one before it is gone: it would never say that it is done."""
+
+_LONGEST_SECONDS: Final = 10.0
+"""After so long the next key is taken in any case. A dialog may take seconds to open on a machine that is busy with others."""
 
 _ROUNDS: Final = 4
 """As many messages as a key sets off one after the other: a submitted line is applied, left, and the focus moved."""
@@ -38,6 +43,8 @@ class Typeahead(App[None]):
     _number = 0
     _busy = True
     _patience: Timer | None = None
+    _taken_at = 0.0
+    _bearer: DOMNode | None = None
     _screen_before: Screen[object] | None = None
 
     def __init__(self) -> None:
@@ -57,7 +64,7 @@ class Typeahead(App[None]):
         if not self._busy:
             await self._take_next()
         elif self._patience is None and self._number:
-            self._patience = self.set_timer(_PATIENCE_SECONDS, self._take_next)
+            self._patience = self.set_timer(_PATIENCE_SECONDS, self._look_after)
 
     @property
     def typing(self) -> bool:
@@ -81,9 +88,24 @@ class Typeahead(App[None]):
                 self._busy = True
                 self._number += 1
                 self._screen_before = self.screen
-                target.post_message(self.KeyDone(self._number))
+                self._taken_at = monotonic()
+                self._follow(target, self.KeyDone(self._number))
         if self._typed:
-            self._patience = self.set_timer(_PATIENCE_SECONDS, self._take_next)
+            self._patience = self.set_timer(_PATIENCE_SECONDS, self._look_after)
+
+    def _follow(self, bearer: DOMNode, message: KeyDone) -> None:
+        self._bearer = bearer
+        # A message goes up no further than to its sender, and the first keys are taken on behalf of the screen.
+        message.set_sender(self)
+        bearer.post_message(message)
+
+    async def _look_after(self) -> None:
+        """Wait on for a key that has not done its work, unless it never will."""
+        alive = self._bearer is not None and self._bearer.is_running and self._bearer.is_attached
+        if self._busy and alive and monotonic() - self._taken_at < _LONGEST_SECONDS:
+            self._patience = self.set_timer(_PATIENCE_SECONDS, self._look_after)
+        else:
+            await self._take_next()
 
     async def on_typeahead_key_done(self, message: KeyDone) -> None:
         """What the key asked for has been begun; a new screen has its focus when it is drawn."""
@@ -91,10 +113,11 @@ class Typeahead(App[None]):
             # Another key has been taken since, or the program is at its end.
             return
         if message.rounds > 1:
-            (self.focused or self.screen).post_message(self.KeyDone(message.number, message.rounds - 1))
+            self._follow(self.focused or self.screen, self.KeyDone(message.number, message.rounds - 1))
         elif self.screen is self._screen_before:
             await self._take_next()
         else:
+            self._bearer = self.screen
             self.screen.call_after_refresh(self._after_drawing, message.number)
 
     async def _after_drawing(self, number: int) -> None:

@@ -77,7 +77,7 @@ async def test_a_value_that_somebody_else_wrote_meanwhile_is_refused(
     async with running(path, clock) as pilot:
         await to_key(pilot, "cursor")
         await pilot.press("E")
-        await says(pilot, '"page": 12')
+        await says(pilot, "as JSON", '"page": 12')
         engine.set_state(namespace="feeds", key="cursor", value={"page": 13})
         await says(pilot, "! Written again meanwhile", '"page": 12')
         await pilot.press("ctrl+s", "y")
