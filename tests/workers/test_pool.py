@@ -17,7 +17,10 @@ from conftest import plain, wait_until
 from dura import ClaimedTask, DurableEngine, Heartbeat, InvalidValue, run_worker, run_workers
 from dura.monitor import Monitor
 from dura.records import Want
+from dura.store.claim import Claim
+from dura.store.idle import IdleWorkers
 from dura.workers import pool as pool_module
+from dura.workers.worker import Terms, Worker
 
 
 @pytest.fixture
@@ -403,6 +406,41 @@ def test_a_worker_gives_up_on_a_locked_store_once_its_lease_is_over(path: Path) 
         other.execute("ROLLBACK")
     assert store.get_task(task.task_id).state == "running"
     store.close()
+
+
+def test_a_run_that_is_just_being_claimed_when_the_process_ends_is_given_back_too(
+    store: DurableEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process gives a run back, and a worker of one that ends as well has begun to look before it was told."""
+    task = store.spawn_task(name="job", params=None)
+    terms = Terms(
+        engine=store,
+        handlers={"job": lambda *_: None},
+        stop_event=threading.Event(),
+        heartbeat=None,
+        claim_timeout_secs=3600.0,
+        poll_interval=1.0,
+        queues=None,
+    )
+    claimed, never = threading.Event(), threading.Event()
+    claim = store.claim_next
+
+    def claim_slowly(wanted: Claim) -> ClaimedTask | None:
+        found = claim(wanted)
+        claimed.set()
+        never.wait(0.5)
+        return found
+
+    monkeypatch.setattr(store, "claim_next", claim_slowly)
+    worker = Worker(terms, worker_id="w", max_priority=None)
+    thread = threading.Thread(target=worker._turn, args=(IdleWorkers(),))
+    thread.start()
+    assert claimed.wait(60)
+    terms.stop_event.set()
+    pool_module.give_back([worker])
+    assert state_of(store, task.task_id) == "pending"
+    thread.join(60)
+    assert state_of(store, task.task_id) == "pending"
 
 
 def test_a_chain_of_tasks_needs_no_poll_in_between(store: DurableEngine, pool: Callable[..., Pool]) -> None:

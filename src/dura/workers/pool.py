@@ -27,7 +27,7 @@ from dura.health import Heartbeat
 from dura.log import logger_of
 from dura.workers.executor import Handler
 from dura.workers.wakeup import Wakeup
-from dura.workers.worker import Terms, Worker, default_worker_id
+from dura.workers.worker import REACH_SECONDS, Terms, Worker, default_worker_id
 
 logger = logger_of("dura.workers")
 
@@ -213,7 +213,8 @@ def give_back(workers: list[Worker]) -> None:
     """Give back what is in hand. Ctrl-C pressed once more must not leave it to the leases; SIGTERM ends it all."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
+        until = time.monotonic() + REACH_SECONDS
         for worker in workers:
-            worker.give_back()
+            worker.give_back(max(until - time.monotonic(), 0.0))
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)

@@ -27,6 +27,9 @@ logger = logger_of("dura.workers")
 _SHORTEST_WAIT: Final = 0.001
 """Seconds; a due time that has just passed must not make an idle worker spin."""
 
+REACH_SECONDS: Final = 2.0
+"""How long giving back waits for claims that are being made: the parent of several processes kills those that take five."""
+
 _BUSY_PAUSE: Final = 0.05
 """Seconds before a draining worker asks for the lock again; its busy timeout may be zero."""
 
@@ -62,6 +65,9 @@ class Worker:
         """The run in hand: being carried out, or not settled yet."""
         self._settlement: Settlement | None = None
         """How the run in hand is to be settled, once its handler has ended."""
+        self._reaching = threading.Lock()
+        """Held from before a claim is made until its run is in hand."""
+        self._given_back: ClaimedTask | None = None
         self._terms = terms
         self._wanted = Claim(
             worker_id=worker_id,
@@ -96,11 +102,22 @@ class Worker:
             terms.engine.close()
             logger.info("worker %s stopped", self.worker_id)
 
-    def give_back(self) -> None:
-        """Give back the run in hand, from another thread, because the process is about to end."""
-        task = self.task
-        if task is None:
-            return
+    def give_back(self, patience: float) -> None:
+        """Give back the run in hand, from another thread, because the process is about to end.
+
+        Args:
+            patience: How long to wait for a claim that is being made, in seconds: its run would be left to its lease.
+        """
+        reached = self._reaching.acquire(timeout=patience)
+        try:
+            if self.task is not None and self.task is not self._given_back:
+                self._given_back = self.task
+                self._give_back(self.task)
+        finally:
+            if reached:
+                self._reaching.release()
+
+    def _give_back(self, task: ClaimedTask) -> None:
         try:
             self._terms.engine.give_back_run(run_id=task.run_id, claim_token=task.claim_token)
             logger.warning("%s: task %s was given back unfinished", task.name, task.task_id)
@@ -111,16 +128,17 @@ class Worker:
         """Settle the run in hand, claim the next or wait for it, and carry it out."""
         terms = self._terms
         stirs, looks = idle.stirs, self._settlement is None
-        task = self._next()
-        if task is not None and looks:
-            # Where who looks finds one, there may be more.
-            idle.stir()
-        elif task is None and not terms.stop_event.is_set():
-            task = self.task = self._wait(idle, stirs)
+        with self._reaching:
+            task = self._next()
+            if task is not None and looks:
+                # Where who looks finds one, there may be more.
+                idle.stir()
+            elif task is None and not terms.stop_event.is_set():
+                task = self.task = self._wait(idle, stirs)
         if task is None:
             return
         if terms.stop_event.is_set():
-            self.give_back()
+            self.give_back(REACH_SECONDS)
             self.task = None
         elif (handler := terms.handlers.get(task.name)) is not None:
             self._settlement = carry_out(terms.engine, handler, task)
