@@ -10,10 +10,14 @@ import struct
 import subprocess
 import termios
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 _AT_ONCE: Final = 65_536
+
+_MISLEADING: Final = ("NO_COLOR", "TMUX", "PYTHONDONTWRITEBYTECODE")
+"""Variables that would tell a program of another terminal, or have it compile what an installed one has compiled."""
 
 
 class FarEnd:
@@ -28,7 +32,7 @@ class FarEnd:
     def __enter__(self) -> Self:
         self._far, near = pty.openpty()
         fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("HHHH", self._size[1], self._size[0], 0, 0))
-        inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX")}
+        inherited = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
         self.began = time.perf_counter()
         self._process = subprocess.Popen(
             self._command,
@@ -47,6 +51,11 @@ class FarEnd:
         self._process.kill()
         self._process.wait()
         os.close(self._far)
+
+    def processor_seconds(self) -> float:
+        """How long the program has been at work so far, on all processors together."""
+        threads = Path(f"/proc/{self._process.pid}/task").iterdir()
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
     def press(self, keys: str) -> None:
         """Type."""
