@@ -191,12 +191,11 @@ def _monitor(path: str, options: argparse.Namespace, last_act: Callable[[], None
         print("dura-tui: the monitor draws on standard error: start it without redirecting that")
         return 2
     settings = _settings(options)
-    # What cannot be shown is refused before the screen is taken over.
+    # A third of the start would go by with looking for garbage among what has just been made; the app goes on with it.
+    gc.disable()
     first = FirstLook.at(
         path, OVERVIEW if options.start == Start() else Want(waiting=True), options.redaction
     )
-    # A third of the start would go by with looking for garbage among what has just been made; the app goes on with it.
-    gc.disable()
     from dura_tui.app import DuraApp
     from dura_tui.terminal import HangUp
 
