@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Self
 
 from dura.errors import InvalidValue, shown
 from dura.redaction.names import HIDDEN, SHOWN, Level, checked, matcher, signs, words
-from dura.redaction.text import ENDS_OF_NAMES, SIGNS, hide_in_text
 from dura.redaction.values import NoJsonError, Scanner
 
 MARK: Final = "[hidden]"
@@ -18,6 +18,12 @@ MARK: Final = "[hidden]"
 
 HIDE_VARIABLE: Final = "DURA_HIDE"
 SHOW_VARIABLE: Final = "DURA_SHOW"
+
+_SIGNS: Final = ("://", "bearer ", "basic ", "\\u00")
+"""Texts besides names of which one stands where there is something to hide; the last may be a letter of a name."""
+
+_ENDS_OF_NAMES: Final = (":", "=", " ", ",")
+"""One of them stands between the name, or the scheme, and what is hidden."""
 
 _PART_ENDS: Final = re.compile(r"[.:/]")
 _MOST_KNOWN: Final = 2_000
@@ -45,28 +51,13 @@ class Redaction:
 
     hide: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
-    _rules: tuple[tuple[Level, re.Pattern[str]], ...] = field(init=False, repr=False, compare=False)
-    """The first that matches the whole of a name's words says how much is hidden."""
     _known: dict[str, Level] = field(default_factory=dict, init=False, repr=False, compare=False)
     _signs: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """Of these, in small letters, one at least stands in every text that has something to hide."""
 
     def __post_init__(self) -> None:
         hide, show = checked(self.hide, "hide"), checked(self.show, "show")
-        rules = [
-            (Level.NOTHING, matcher(show)),
-            (Level.ALL, matcher(hide)),
-            (Level.ALL_BUT_NUMBERS, matcher(hide, plural=True)),
-            (Level.NOTHING, matcher(SHOWN)),
-            (Level.ALL, matcher(HIDDEN)),
-            (Level.ALL_BUT_NUMBERS, matcher(HIDDEN, plural=True)),
-        ]
-        facts = {
-            "hide": hide,
-            "show": show,
-            "_rules": tuple((level, rule) for level, rule in rules if rule is not None),
-            "_signs": signs((*HIDDEN, *hide), SIGNS),
-        }
+        facts = {"hide": hide, "show": show, "_signs": signs((*HIDDEN, *hide), _SIGNS)}
         for name, fact in facts.items():
             object.__setattr__(self, name, fact)
 
@@ -127,8 +118,11 @@ class Redaction:
             InvalidValue: It is no text.
         """
         _check(text, "text")
-        if not any(map(text.__contains__, ENDS_OF_NAMES)) or not self._may_hide(text):
+        if not any(map(text.__contains__, _ENDS_OF_NAMES)) or not self._may_hide(text):
             return text
+        # Loaded with the first text that may hide something: its patterns take long to be compiled.
+        from dura.redaction.text import hide_in_text
+
         found = hide_in_text(text, MARK, self._level)
         return text if found == text else found
 
@@ -151,10 +145,28 @@ class Redaction:
         level = self._known.get(name)
         if level is None:
             said = words(name).strip("_")
-            level = next((level for level, rule in self._rules if rule.fullmatch(said)), Level.NOTHING)
+            rules = _rules(self.hide, self.show)
+            level = next((level for level, rule in rules if rule.fullmatch(said)), Level.NOTHING)
             if len(self._known) < _MOST_KNOWN:
                 self._known[name] = level
         return level
+
+
+@lru_cache(16)
+def _rules(hide: tuple[str, ...], show: tuple[str, ...]) -> tuple[tuple[Level, re.Pattern[str]], ...]:
+    """The rules that these patterns and the built-in ones make: the first that matches all of a name's words decides.
+
+    Made when the first name is asked about, since most values show without any rule that they hide nothing.
+    """
+    rules = (
+        (Level.NOTHING, matcher(show)),
+        (Level.ALL, matcher(hide)),
+        (Level.ALL_BUT_NUMBERS, matcher(hide, plural=True)),
+        (Level.NOTHING, matcher(SHOWN)),
+        (Level.ALL, matcher(HIDDEN)),
+        (Level.ALL_BUT_NUMBERS, matcher(HIDDEN, plural=True)),
+    )
+    return tuple((level, rule) for level, rule in rules if rule is not None)
 
 
 def _check(value: object, what: str) -> None:

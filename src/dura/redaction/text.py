@@ -11,12 +11,6 @@ from typing import Final
 
 from dura.redaction.names import Level
 
-SIGNS: Final = ("://", "bearer ", "basic ", "\\u00")
-"""Texts besides names of which one stands where there is something to hide; the last may be a letter of a name."""
-
-ENDS_OF_NAMES: Final = (":", "=", " ", ",")
-"""One of them stands between the name, or the scheme, and what is hidden."""
-
 # A name as in headers, queries, assignments and dicts, written out or as text inside text; with the word before it. Or an
 # option, in a command line or in a list of its words.
 _PAIR: Final = re.compile(
