@@ -58,6 +58,13 @@ def mixed(tasks: int) -> dict[str, int]:
     return {"pending": tasks - 2 * few, "sleeping": few, "completed": few}
 
 
+_COUNT: Final = """
+    INSERT OR IGNORE INTO state (namespace, key, value, updated_at)
+    VALUES ('dura.counts', json_array('default', 'plain', ?), ?, '')
+"""
+"""Counters; where triggers keep them, they are there already."""
+
+
 def add(path: str, rows: Mapping[str, int], told: Told = lambda done: None) -> None:
     """Add tasks of one run each to an empty store.
 
@@ -80,6 +87,8 @@ def add(path: str, rows: Mapping[str, int], told: Told = lambda done: None) -> N
     for state, count in rows.items():
         _add(connection, state, count, done, ours, told)
         done += count
+    if ours:
+        connection.executemany(_COUNT, [(state, str(count)) for state, count in rows.items()])
     connection.execute("COMMIT")
     connection.execute("PRAGMA journal_mode=WAL").fetchone()
     connection.close()

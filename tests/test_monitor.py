@@ -509,7 +509,7 @@ def test_empty_file_is_no_store_until_it_is_one(path: Path, clock: ManualClock) 
 
 
 @pytest.mark.parametrize(
-    "change", ["PRAGMA user_version=2", "UPDATE state SET value = '2' WHERE namespace = 'dura.schema'"]
+    "change", ["PRAGMA user_version=3", "UPDATE state SET value = '3' WHERE namespace = 'dura.schema'"]
 )
 def test_newer_store_is_refused_by_name(path: Path, clock: ManualClock, change: str) -> None:
     DurableEngine(path, clock=clock).close()

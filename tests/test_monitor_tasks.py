@@ -255,6 +255,9 @@ def large(path: Path, clock: ManualClock) -> Path:
             ((f"r{n:06}", f"t{n:06}", at) for n in range(MANY)),
         )
         connection.execute("COMMIT")
+    engine = DurableEngine(path, clock=clock)
+    engine.check(repair=True)
+    engine.close()
     return path
 
 

@@ -28,11 +28,12 @@ def system_clock() -> datetime:
 
 def to_text(moment: datetime) -> str:
     """Write a moment in the store's format, for example `2026-01-01T00:00:00.000000+00:00`."""
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    elif moment.tzinfo is not UTC:
-        moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds")
+    if moment.tzinfo is not None:
+        if moment.tzinfo is not UTC:
+            moment = moment.astimezone(UTC)
+        # Python takes as long to write an offset as all the rest.
+        moment = moment.replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='microseconds')}+00:00"
 
 
 def from_text(text: str) -> datetime:

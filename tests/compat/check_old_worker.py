@@ -1,4 +1,4 @@
-"""A real worker of the 1.3.0 release on a store that was upgraded under it: refused by the fence, and nothing is lost.
+"""A real worker of the 1.3.0 release on a store that was upgraded under it, or is new: refused, and nothing is lost.
 
 Run by `make compat`, which unpacks the release and names its folder in DURA_RELEASE.
 """
@@ -123,6 +123,21 @@ def test_an_old_worker_that_runs_during_the_upgrade_finishes_its_task_and_gets_n
     read_log_until(worker, "this dura store was upgraded")
     worker.kill()
     assert engine.task_counts_by_state() == {"completed": 1, "pending": 1}
+    drain(engine)
+    assert engine.check() == ()
+    engine.close()
+
+
+def test_a_program_of_the_release_cannot_open_a_store_that_this_dura_made(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    engine = DurableEngine(path)
+    engine.spawn_task(name="job", params=1)
+    before = dump(path)
+    worker = old(str(OLD_WORKER), str(path), str(tmp_path))
+    _, errors = worker.communicate(timeout=30)
+    assert worker.returncode == 1
+    assert "sqlite3.OperationalError: there is already a table named runs_state_available" in errors
+    assert dump(path) == before
     drain(engine)
     assert engine.check() == ()
     engine.close()

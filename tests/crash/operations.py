@@ -51,7 +51,10 @@ def _held(engine: DurableEngine, clock: ManualClock, **spawn: Any) -> Facts:
     )[0]
     clock.advance(10)
     task = claim(engine)
-    return {"task_id": task.task_id, "run_id": task.run_id, "claim_token": task.claim_token}
+    return {
+        "task_id": task.task_id, "queue": task.queue, "name": task.name,
+        "run_id": task.run_id, "claim_token": task.claim_token,
+    }  # fmt: skip
 
 
 def _run(task: ClaimedTask) -> Facts:
@@ -124,7 +127,8 @@ def _nothing(engine: DurableEngine, clock: ManualClock) -> Facts:
 
 
 def _turn(engine: DurableEngine, facts: Facts) -> object:
-    settlement = Settlement(facts["run_id"], facts["task_id"], facts["claim_token"], f'"{LARGE}"')
+    run = {fact: facts[fact] for fact in ("run_id", "task_id", "queue", "name")}
+    settlement = Settlement(**run, token=facts["claim_token"], result=f'"{LARGE}"')
     wanted = Claim(worker_id="next", lease_seconds=60, queues=None, max_priority=None)
     return engine.settle_and_claim(settlement, wanted)
 

@@ -282,3 +282,4 @@ def test_a_lane_that_looks_while_queues_are_emptied_ends_its_look(engine: Durabl
     assert len(steps) == 1
     engine.database.write(lambda tx: tx.execute("DELETE FROM runs WHERE queue = 'b'"))
     engine.database.write(lambda tx: tx.execute("DELETE FROM tasks WHERE queue = 'b'"))
+    engine.check(repair=True)

@@ -17,13 +17,11 @@ NEXT = Claim(worker_id="w1", lease_seconds=60, queues=None, max_priority=None)
 
 
 def completed(task: ClaimedTask) -> Settlement:
-    return Settlement(run_id=task.run_id, task_id=task.task_id, token=task.claim_token, result='"done"')
+    return Settlement.of(task, result='"done"')
 
 
 def failed(task: ClaimedTask, **options: Any) -> Settlement:
-    return Settlement(
-        run_id=task.run_id, task_id=task.task_id, token=task.claim_token, reason='{"a": 1}', **options
-    )
+    return Settlement.of(task, reason='{"a": 1}', **options)
 
 
 def test_the_run_is_settled_and_the_next_is_claimed(engine: DurableEngine) -> None:

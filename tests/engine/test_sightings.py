@@ -222,6 +222,7 @@ def test_what_another_process_ended_is_noticed_within_50_ms_and_keeps_nothing_be
             engine.checkpoint(task_id=task.task_id, step_name="b", fn=lambda: ran.append("b"))
     assert len(ran) == runs
     assert rows(path, "SELECT checkpoint_name FROM checkpoints") == [("a",)]
+    engine.check(repair=True)
 
 
 def test_a_cancel_that_ctrl_c_met_right_after_its_commit_stops_the_very_next_step(

@@ -174,7 +174,7 @@ def cleanup(hours: float) -> Call:
 def turn(task: ClaimedTask, value: Any, worker: str) -> Call:
     """A worker's turn: settle the run in hand and have the next. All who take turns at once may settle before one claims."""
     result = None if value == "fails" else json.dumps(value)
-    settlement = Settlement(task.run_id, task.task_id, task.claim_token, result, "{}")
+    settlement = Settlement.of(task, result=result, reason="{}")
     wanted = Claim(worker_id=worker, lease_seconds=LEASE, queues=None, max_priority=None)
 
     def real(engine: DurableEngine) -> Any:

@@ -131,12 +131,8 @@ class CrowdMoves(TaskMoves):
         if part.what == "fail":
             return engine.fail_run(**run, reason={"n": chosen["result"]})
         result = chosen["result"]
-        settlement = Settlement(
-            task.run_id,
-            task.task_id,
-            task.claim_token,
-            None if result == "fails" else json.dumps(result),
-            "{}",
+        settlement = Settlement.of(
+            task, result=None if result == "fails" else json.dumps(result), reason="{}"
         )
         queues, ceiling = terms(chosen["wanted"])
         lease = chosen["wanted"]["timeout_secs"]

@@ -42,7 +42,7 @@ def test_a_new_store_is_ours_by_number_and_gives_freed_pages_back(path: Path) ->
             fact: other.execute(f"PRAGMA {fact}").fetchone()[0]
             for fact in ("application_id", "user_version", "journal_mode", "auto_vacuum")
         }
-    assert facts == {"application_id": 0x64757261, "user_version": 1, "journal_mode": "wal", "auto_vacuum": 2}
+    assert facts == {"application_id": 0x64757261, "user_version": 2, "journal_mode": "wal", "auto_vacuum": 2}
     assert {name for (name,) in rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")} == {
         "tasks", "runs", "checkpoints", "events", "waits", "state",
     }  # fmt: skip
@@ -198,14 +198,21 @@ def test_a_newer_store_is_left_as_it_is(path: Path, how: str) -> None:
     DurableEngine(path).close()
     with plain(path) as other:
         if how in ("header", "both"):
-            other.execute("PRAGMA user_version=2")
+            other.execute("PRAGMA user_version=3")
         if how in ("state", "both"):
-            other.execute("UPDATE state SET value = '2' WHERE namespace = 'dura.schema' AND key = 'version'")
+            other.execute("UPDATE state SET value = '3' WHERE namespace = 'dura.schema' AND key = 'version'")
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = path.read_bytes()
     error = refused(path, StoreTooNew)
-    assert "version 2" in str(error)
+    assert "version 3" in str(error)
     assert path.read_bytes() == before
+
+
+def test_a_program_of_1_3_0_cannot_open_a_new_store(path: Path) -> None:
+    """The first thing that such a program does which is not done already."""
+    DurableEngine(path).close()
+    with plain(path) as program, pytest.raises(sqlite3.OperationalError, match="already a table named"):
+        program.execute("CREATE INDEX IF NOT EXISTS runs_state_available ON runs (state, available_at)")
 
 
 @pytest.fixture

@@ -334,7 +334,7 @@ def test_a_store_of_its_own_is_numbered_ours(old: Path, story: ManualClock) -> N
     DurableEngine(old, clock=story).close()
     with plain(old) as other:
         assert other.execute("PRAGMA application_id").fetchone() == (0x64757261,)
-        assert other.execute("PRAGMA user_version").fetchone() == (1,)
+        assert other.execute("PRAGMA user_version").fetchone() == (2,)
 
 
 def test_cleanup_of_an_upgraded_store_works_without_giving_pages_back(old: Path, story: ManualClock) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from dura.clock import later
+from dura.states import State
 from dura.store.connections import Transaction
 from dura.store.due import Lookout, make_due
 
@@ -144,7 +145,10 @@ def _take(tx: Transaction, claims: Sequence[Claim]) -> list[Granted]:
         "UPDATE tasks SET state = 'running', first_started_at = COALESCE(first_started_at, ?) WHERE rowid = ?",
         [(tx.now, task_rowid) for _, _, _, task_rowid, *_ in best],
     )
-    return [Granted(*facts) for _, _, _, _, *facts in best]
+    granted = [Granted(*facts) for _, _, _, _, *facts in best]
+    for run in granted:
+        tx.moved(run.queue, run.name, State.PENDING, State.RUNNING)
+    return granted
 
 
 def _best_pending(connection: sqlite3.Connection, wanted: Claim, count: int) -> list[tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dura.errors import CommitUnknown, StoreError
 from dura.store.connections import Connections, Link, Transaction, begin
+from dura.store.counts import keep
 from dura.store.door import Door, Ticket
 from dura.store.faults import UNREADABLE, named
 from dura.store.idle import IdleWorkers, claims_ride_along
@@ -118,7 +119,7 @@ class Commits:
                 connection.execute("ROLLBACK")
             begin(connection, self._connections.busy_seconds)
             self._connections.check_identity(link)
-            link.transaction = transaction = Transaction(connection, self._now())
+            link.transaction = transaction = Transaction(link, self._now())
             self._call_all(batch, transaction, company=company)
             if self._connections.inherited:
                 raise StoreError(
@@ -136,6 +137,7 @@ class Commits:
             link.transaction = None
 
     def _commit(self, transaction: Transaction, tickets: list[Ticket[Any]]) -> None:
+        keep(transaction)
         try:
             transaction.execute("COMMIT")
             if transaction.disturbs:
@@ -187,7 +189,7 @@ class Commits:
     def _call_in_savepoint(self, group: list[Ticket[Any]], transaction: Transaction) -> None:
         """Call the operation of the group's tickets; if it fails for several, call it for each alone."""
         transaction.execute("SAVEPOINT operation")
-        transaction.now = self._now()
+        transaction.now, moves = self._now(), transaction.moves.copy()
         try:
             _call(group, transaction)
         except Exception as error:
@@ -195,6 +197,7 @@ class Commits:
                 raise
             transaction.execute("ROLLBACK TO operation")
             transaction.execute("RELEASE operation")
+            transaction.moves = moves
             if len(group) == 1:
                 group[0].error = named(error, self._path)
             else:

@@ -67,30 +67,10 @@ class ServeAlone(Exception):  # noqa: N818 - no error: a request to the door
     """Raised by an operation that cannot serve several requests together: what it did is undone, each is served alone."""
 
 
-class Transaction:
-    """An open write transaction, as operations see it."""
-
-    __slots__ = ("announces", "connection", "disturbs", "execute", "now")
-
-    def __init__(self, connection: sqlite3.Connection, now: str) -> None:
-        self.connection = connection
-        self.execute = connection.execute
-        self.now = now
-        """The time of the operation, in the store's format."""
-        self.announces = 0
-        """How many runs have become due, or will by themselves; idle workers are granted them, or told."""
-        self.disturbs = False
-        """Set where a claim may have ended, or a step been used, otherwise than by the holder's own call."""
-
-    def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
-        """Execute a statement and return how many rows it changed."""
-        return self.execute(sql, values).rowcount
-
-
 class Link:
     """A thread's connection, or the writer's. `busy` is held while it is in use."""
 
-    __slots__ = ("busy", "connection", "identity", "thread", "transaction", "unclosed")
+    __slots__ = ("busy", "connection", "identity", "thread", "transaction", "triggers_count", "unclosed")
 
     def __init__(self, thread: threading.Thread | None) -> None:
         self.thread = None if thread is None else weakref.ref(thread)
@@ -100,7 +80,16 @@ class Link:
         self.connection: sqlite3.Connection | None = None
         self.identity: tuple[int, int] | None = None
         """Device and inode of the file that the connection opened."""
+        self.triggers_count = False
+        """Whether triggers keep the file's counters, and not the engine."""
         self.transaction: Transaction | None = None
+
+    def look_for_triggers(self, connection: sqlite3.Connection) -> None:
+        """Note whether triggers keep the file's counters."""
+        found = connection.execute(
+            "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = 'tasks_recounted'"
+        ).fetchone()
+        self.triggers_count = found is not None
 
     def orphaned(self) -> bool:
         """Whether the thread has ended."""
@@ -122,6 +111,38 @@ class Link:
                 with changing:
                     self.connection.close()
                 self.connection = None
+
+
+class Transaction:
+    """An open write transaction, as operations see it."""
+
+    __slots__ = ("announces", "connection", "disturbs", "execute", "link", "moves", "now")
+
+    def __init__(self, link: Link, now: str) -> None:
+        assert link.connection is not None
+        self.link = link
+        self.connection = link.connection
+        self.execute = link.connection.execute
+        self.now = now
+        """The time of the operation, in the store's format."""
+        self.announces = 0
+        """How many runs have become due, or will by themselves; idle workers are granted them, or told."""
+        self.disturbs = False
+        """Set where a claim may have ended, or a step been used, otherwise than by the holder's own call."""
+        self.moves: dict[tuple[str, str, str], int] = {}
+        """By queue, name and state: how many tasks more, or fewer, there are than the counters say."""
+
+    def moved(self, queue: str, name: str, before: str | None, after: str | None, tasks: int = 1) -> None:
+        """Note that tasks have gone from one state to another; None before: they are new, None after: they are gone."""
+        moves = self.moves
+        if before is not None:
+            moves[queue, name, before] = moves.get((queue, name, before), 0) - tasks
+        if after is not None:
+            moves[queue, name, after] = moves.get((queue, name, after), 0) + tasks
+
+    def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
+        """Execute a statement and return how many rows it changed."""
+        return self.execute(sql, values).rowcount
 
 
 def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection:
@@ -257,16 +278,13 @@ class Connections:
         """The link's connection, opened if it is not."""
         if link.connection is None:
             connection = connect(self._path, mode="rw", busy_timeout_ms=self._busy_timeout_ms)
-            connection.execute(f"PRAGMA synchronous={self._synchronous}")
-            if link is self.writer:
-                connection.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE_KIB}")
-                # It waits for the lock by itself; see `begin`.
-                connection.execute("PRAGMA busy_timeout=0")
-            connection.execute(f"PRAGMA journal_size_limit={_JOURNAL_LIMIT}")
-            # A statement that fires triggers gets a journal of its own, for which SQLite otherwise takes and frees 64 KiB
-            # each time; the page faults cost four times what the statement does.
-            connection.execute("PRAGMA temp_store=MEMORY")
-            link.identity = self._identity()
+            try:
+                self._set_up(connection, link)
+                link.identity = self._identity()
+            except BaseException:
+                with changing:
+                    connection.close()
+                raise
             link.connection = connection
             try:
                 for other in self.all():
@@ -275,6 +293,18 @@ class Connections:
                 link.disconnect()
                 raise
         return link.connection
+
+    def _set_up(self, connection: sqlite3.Connection, link: Link) -> None:
+        connection.execute(f"PRAGMA synchronous={self._synchronous}")
+        connection.execute(f"PRAGMA journal_size_limit={_JOURNAL_LIMIT}")
+        # A statement that fires triggers gets a journal of its own, for which SQLite otherwise takes and frees 64 KiB each
+        # time; the page faults cost four times what the statement does.
+        connection.execute("PRAGMA temp_store=MEMORY")
+        link.look_for_triggers(connection)
+        if link is self.writer:
+            connection.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE_KIB}")
+            # It waits for the lock by itself; see `begin`.
+            connection.execute("PRAGMA busy_timeout=0")
 
     def check_identity(self, link: Link) -> None:
         """Refuse to work on a file that is no longer at its path: what it took would be lost."""

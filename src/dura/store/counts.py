@@ -1,6 +1,8 @@
-"""Tasks by queue, name and state, from counters that triggers keep (indexes.sql) in the state namespace `dura.counts`.
+"""Tasks by queue, name and state, from counters in the state namespace `dura.counts`, so that no count grows with the store.
 
-A counter costs a transition one small write and makes every count independent of the store's size.
+Operations say which tasks went from which state to which (`Transaction.moved`), and the counters follow before the commit: once
+for all that a transaction does, so that of many workers' turns each state costs one small write. In an upgraded file triggers
+keep them (triggers.sql), since programs of 1.3.0 may still write there.
 """
 
 from __future__ import annotations
@@ -22,8 +24,22 @@ def counts(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
     return sorted((*json.loads(key), count) for key, count in rows if count > 0)
 
 
+def keep(tx: Transaction) -> None:
+    """Let the counters follow what the transaction has done, unless the file's triggers have."""
+    if not tx.link.triggers_count:
+        tx.connection.executemany(
+            """
+            INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.counts', json_array(?, ?, ?), ?, ?)
+            ON CONFLICT (namespace, key) DO UPDATE SET value = CAST(value + excluded.value AS TEXT)
+            """,
+            [(*counted, str(more), tx.now) for counted, more in tx.moves.items() if more],
+        )
+    tx.moves.clear()
+
+
 def rebuild(tx: Transaction) -> None:
     """Count all tasks anew; the cost grows with the store."""
+    tx.moves.clear()
     tx.execute("DELETE FROM state WHERE namespace = 'dura.counts'")
     tx.connection.executemany(
         "INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.counts', ?, ?, ?)",
@@ -32,7 +48,7 @@ def rebuild(tx: Transaction) -> None:
 
 
 def wrong(connection: sqlite3.Connection) -> list[str]:
-    """Keys of counters that differ from what counting finds; empty unless something wrote around the triggers."""
+    """Keys of counters that differ from what counting finds; empty unless something else than dura wrote."""
     found = {key: value for key, value, _ in connection.execute(_RECOUNT)}
     kept = dict(
         connection.execute(

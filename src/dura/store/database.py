@@ -25,6 +25,7 @@ from dura.clock import Clock, to_text
 from dura.errors import StoreBusy
 from dura.store.commits import Commits
 from dura.store.connections import Connections, Transaction, changing
+from dura.store.counts import keep
 from dura.store.door import Door, Late, Ticket
 from dura.store.faults import UNREADABLE, named
 from dura.store.idle import IdleWorkers
@@ -147,10 +148,11 @@ class Database:
         return self.read(lambda connection: int(connection.execute("PRAGMA data_version").fetchone()[0]))
 
     def _join(self, outer: Transaction, operation: Callable[[Transaction], R]) -> R:
-        transaction = Transaction(outer.connection, self.now())
+        transaction = Transaction(outer.link, self.now())
         outer.execute("SAVEPOINT joined")
         try:
             result = operation(transaction)
+            keep(transaction)
         except BaseException:
             if outer.connection.in_transaction:
                 outer.execute("ROLLBACK TO joined")

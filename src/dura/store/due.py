@@ -13,6 +13,7 @@ import json
 from typing import Final
 
 from dura.clock import later
+from dura.states import State
 from dura.store.connections import Transaction
 from dura.store.events import finish_wakes
 from dura.store.settle import Held, fail_held
@@ -54,8 +55,8 @@ def reclaim_expired(tx: Transaction) -> int:
     """
     expired = tx.execute(
         """
-        SELECT r.run_id, r.task_id, r.attempt, r.priority, r.queue, r.deferrals, r.reclaims, r.claimed_by,
-               t.max_reclaims
+        SELECT r.run_id, r.task_id, r.attempt, r.priority, r.queue, r.deferrals, t.task_name, r.reclaims,
+               r.claimed_by, t.max_reclaims
         FROM runs r INDEXED BY runs_running JOIN tasks t ON t.task_id = r.task_id
         WHERE r.state = 'running' AND r.claim_expires_at <= ? ORDER BY r.claim_expires_at LIMIT ?
         """,
@@ -69,6 +70,7 @@ def reclaim_expired(tx: Transaction) -> int:
             fail_held(tx, run, _poison_reason(reclaims + 1, max_reclaims, worker), retryable=False)
         else:
             _make_pending(tx, run.run_id, run.task_id)
+            tx.moved(run.queue, run.name, State.RUNNING, State.PENDING)
     return len(expired)
 
 
@@ -76,13 +78,15 @@ def promote_due(tx: Transaction) -> int:
     """Make sleepers pending that are due, earliest first. Returns how many."""
     due = tx.execute(
         """
-        SELECT run_id, task_id FROM runs INDEXED BY runs_sleeping
-        WHERE state = 'sleeping' AND available_at <= ? ORDER BY available_at LIMIT ?
+        SELECT r.run_id, r.task_id, r.queue, t.task_name
+        FROM runs r INDEXED BY runs_sleeping CROSS JOIN tasks t ON t.task_id = r.task_id
+        WHERE r.state = 'sleeping' AND r.available_at <= ? ORDER BY r.available_at LIMIT ?
         """,
         (tx.now, _BATCH),
     ).fetchall()
-    for run_id, task_id in due:
+    for run_id, task_id, queue, name in due:
         _make_pending(tx, run_id, task_id)
+        tx.moved(queue, name, State.SLEEPING, State.PENDING)
     return len(due)
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from dura.clock import FOREVER, later
 from dura.errors import ActionRefused, InvalidValue, StepConflict
-from dura.states import SleepCause
+from dura.states import SleepCause, State
 from dura.store.checkpoints import Stored, peek, write
 from dura.store.connections import Transaction
 from dura.store.settle import held
@@ -78,6 +78,7 @@ def wait(tx: Transaction, wanted: Wait) -> Stored | None:
     if deadline is not None and (tx.now >= deadline or event is not None):
         return _resolve(tx, wanted, Stored("null" if wanted.event == SLEEP_EVENT else None))
     _park(tx, wanted, deadline)
+    tx.moved(run.queue, run.name, State.RUNNING, State.SLEEPING)
     return None
 
 
@@ -175,14 +176,16 @@ def require_parked(tx: Transaction, run_id: str, name: str) -> None:
 def _wake(tx: Transaction, name: str, emitted_at: str, *, after: int) -> Emission:
     waiters = tx.execute(
         """
-        SELECT w.rowid, w.run_id, w.task_id, w.timeout_at, r.state = 'sleeping' AND r.wake_event = w.event_name
+        SELECT w.rowid, w.run_id, w.task_id, w.timeout_at, r.state = 'sleeping' AND r.wake_event = w.event_name,
+               r.queue, t.task_name
         FROM waits w INDEXED BY waits_event_name CROSS JOIN runs r ON r.run_id = w.run_id
+        CROSS JOIN tasks t ON t.task_id = w.task_id
         WHERE w.event_name = ? AND w.rowid > ? ORDER BY w.rowid LIMIT ?
         """,
         (name, after, _WAKE_BATCH),
     ).fetchall()
     woken: dict[str, None] = {}
-    for _, run_id, task_id, timeout_at, parked in waiters:
+    for _, run_id, task_id, timeout_at, parked, queue, task_name in waiters:
         # A task may wait for one event in two steps; it is woken once.
         if parked and task_id not in woken and (timeout_at is None or timeout_at >= emitted_at):
             tx.execute(
@@ -191,6 +194,7 @@ def _wake(tx: Transaction, name: str, emitted_at: str, *, after: int) -> Emissio
                 (tx.now, run_id),
             )
             tx.execute("UPDATE tasks SET state = 'pending' WHERE task_id = ?", (task_id,))
+            tx.moved(queue, task_name, State.SLEEPING, State.PENDING)
             woken[task_id] = None
     more = len(waiters) == _WAKE_BATCH
     if more:

@@ -16,7 +16,7 @@ from dura.errors import NotADuraStore, StoreTooNew
 APPLICATION_ID: Final = 0x64757261
 """`dura` in ASCII, in the header of every file whose application has not put its own number there."""
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The schema's version: `user_version` where the file is ours alone, and state key `dura.schema`/`version` anywhere."""
 
 COLUMNS_1_3_0: Final = {

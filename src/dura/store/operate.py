@@ -72,7 +72,7 @@ def find(tx: Transaction, task_id: str) -> Task:
     row = tx.execute(
         """
         SELECT t.state, t.max_attempts, r.claim_token, r.sleep_cause, r.wake_event,
-               r.run_id, r.attempt, r.priority, r.queue, r.deferrals
+               r.run_id, r.attempt, r.priority, r.queue, r.deferrals, t.task_name
         FROM tasks t JOIN runs r ON r.run_id = t.last_attempt_run WHERE t.task_id = ?
         """,
         (task_id,),
@@ -132,6 +132,7 @@ def cancel(tx: Transaction, task_id: str, seen: Seen) -> Task | None:
         (task_id,),
     )
     tx.execute("DELETE FROM waits WHERE task_id = ?", (task_id,))
+    tx.moved(task.run.queue, task.run.name, task.state, State.CANCELLED)
     return task
 
 
@@ -168,7 +169,7 @@ def requeue(
         "max_attempts = CASE WHEN max_attempts < ? THEN ? ELSE max_attempts END WHERE task_id = ?",
         (attempt, attempt, attempt, task_id),
     )
-    run_id = new_attempt(tx, task.run, 0.0)
+    run_id = new_attempt(tx, task.run, 0.0, task.state)
     return task, TaskRef(task_id=task_id, run_id=run_id, attempt=attempt, created=True)
 
 
@@ -220,5 +221,6 @@ def wake(tx: Transaction, task_id: str, seen: Seen) -> tuple[Task, float]:
         (tx.now, task.run.run_id),
     )
     tx.execute("UPDATE tasks SET state = 'pending' WHERE task_id = ?", (task_id,))
+    tx.moved(task.run.queue, task.run.name, State.SLEEPING, State.PENDING)
     tx.announces += 1
     return task, seconds_between(tx.now, row[0])

@@ -56,33 +56,33 @@ def remove_tasks(tx: Transaction, most: int, *, cutoff: str) -> int:
     Returns:
         How many; none: no more.
     """
-    ids = _ended(tx, cutoff, most)
-    if not ids:
+    ended = _ended(tx, cutoff, most)
+    if not ended:
         return 0
-    chosen = json.dumps(ids)
+    chosen = json.dumps([task_id for task_id, *_ in ended])
     tx.execute("DELETE FROM waits WHERE task_id IN (SELECT value FROM json_each(?))", (chosen,))
     for table in _BELONGINGS:
         if _remove_of(tx, table, chosen, _MOST_BELONGINGS) == _MOST_BELONGINGS:
             _note_rest(tx, table, chosen)
+    for _, queue, name, state in ended:
+        tx.moved(queue, name, state, None)
     # Not how many were found: a damaged index finds rows that cannot be removed, again and again.
     return tx.changes("DELETE FROM tasks WHERE task_id IN (SELECT value FROM json_each(?))", (chosen,))
 
 
-def _ended(tx: Transaction, cutoff: str, most: int) -> list[str]:
-    ids: list[str] = []
+def _ended(tx: Transaction, cutoff: str, most: int) -> list[tuple[str, str, str, str]]:
+    """Tasks that became terminal before `cutoff`, the oldest first: their ids, queues, names and states."""
+    ended: list[tuple[str, str, str, str]] = []
     for state in TERMINAL:
-        ids += [
-            row[0]
-            for row in tx.execute(
-                """
-                SELECT task_id FROM tasks INDEXED BY tasks_terminal
-                WHERE state = ? AND state IN ('completed', 'failed', 'cancelled') AND terminal_at < ?
-                ORDER BY terminal_at LIMIT ?
-                """,
-                (state, cutoff, most - len(ids)),
-            )
-        ]
-    return ids
+        ended += tx.execute(
+            """
+            SELECT task_id, queue, task_name, state FROM tasks INDEXED BY tasks_terminal
+            WHERE state = ? AND state IN ('completed', 'failed', 'cancelled') AND terminal_at < ?
+            ORDER BY terminal_at LIMIT ?
+            """,
+            (state, cutoff, most - len(ended)),
+        )
+    return ended
 
 
 def _remove_of(tx: Transaction, table: str, chosen: str, most: int) -> int:

@@ -64,16 +64,16 @@ def prepare(database: Database, *, create: bool, upgrade: bool, mode: int | None
 def _build(tx: Transaction) -> tuple[str, ...]:
     """Create or upgrade, having looked again: other processes may have been faster."""
     found = recognise(tx.connection)
+    report: tuple[str, ...] = ()
     if found.kind is Kind.EMPTY:
         for statement in (*statements("schema.sql"), *statements("indexes.sql")):
             tx.execute(statement)
         label(tx)
-        return ()
-    if found.kind is Kind.RELEASE_1_3_0:
-        done = upgrade_1_3_0(tx)
+    elif found.kind is Kind.RELEASE_1_3_0:
+        report = upgrade_1_3_0(tx)
         label(tx)
-        return done
-    return ()
+    tx.link.look_for_triggers(tx.connection)
+    return report
 
 
 def label(tx: Transaction) -> None:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dura.clock import later
 from dura.codec import decode
 from dura.errors import InvalidRunState, LeaseLost, TaskCancelledError, TaskNotFound
 from dura.ids import new_id
+from dura.records import ClaimedTask
 from dura.retry import deferral_seconds, next_delay
 from dura.states import SleepCause, State
 from dura.store.connections import ServeAlone, Transaction
@@ -40,6 +41,7 @@ class Held:
     priority: int
     queue: str
     deferrals: int
+    name: str
 
 
 class Settlement(NamedTuple):
@@ -47,12 +49,19 @@ class Settlement(NamedTuple):
 
     run_id: str
     task_id: str
+    queue: str
+    name: str
     token: int | None
     result: str | None = None
     """JSON; None: the attempt failed."""
     reason: str = "null"
     """JSON: why it failed."""
     retryable: bool = True
+
+    @classmethod
+    def of(cls, task: ClaimedTask, **how: Any) -> Settlement:
+        """That of a claimed run."""
+        return cls(task.run_id, task.task_id, task.queue, task.name, task.claim_token, **how)
 
 
 def settle(tx: Transaction, settlement: Settlement) -> None:
@@ -78,7 +87,10 @@ def held(tx: Transaction, run_id: str, token: int | None) -> Held:
         InvalidRunState: The run is not running (a call by nobody).
     """
     row = tx.execute(
-        "SELECT state, claim_token, task_id, attempt, priority, queue, deferrals FROM runs WHERE run_id = ?",
+        """
+        SELECT r.state, r.claim_token, r.task_id, r.attempt, r.priority, r.queue, r.deferrals, t.task_name
+        FROM runs r JOIN tasks t ON t.task_id = r.task_id WHERE r.run_id = ?
+        """,
         (run_id,),
     ).fetchone()
     if row is None:
@@ -105,7 +117,7 @@ def check_claim(run_id: str, state: str, row_token: int, token: int | None) -> N
 def complete(tx: Transaction, run_id: str, token: int | None, result: str) -> None:
     """Finish the run and its task with a result (JSON)."""
     run = held(tx, run_id, token)
-    complete_all(tx, [Settlement(run_id, run.task_id, token, result)])
+    complete_all(tx, [Settlement(run_id, run.task_id, run.queue, run.name, token, result)])
 
 
 def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
@@ -133,6 +145,8 @@ def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
     tx.connection.executemany(
         "DELETE FROM waits WHERE task_id = ?", [(done.task_id,) for done in settlements]
     )
+    for done in settlements:
+        tx.moved(done.queue, done.name, State.RUNNING, State.COMPLETED)
 
 
 def fail(tx: Transaction, run_id: str, token: int | None, reason: str, *, retryable: bool) -> None:
@@ -154,17 +168,28 @@ def fail_held(tx: Transaction, run: Held, reason: str, *, retryable: bool) -> No
             delay = next_delay(decode(strategy), run.attempt, max_attempts)
         except (ValueError, RecursionError):
             delay = _UNREADABLE_STRATEGY_DELAY
-        new_attempt(tx, run, delay)
+        new_attempt(tx, run, delay, State.RUNNING)
     else:
         tx.execute(
             "UPDATE tasks SET state = 'failed', terminal_at = ?, last_attempt_run = ? WHERE task_id = ?",
             (tx.now, run.run_id, run.task_id),
         )
         tx.execute("DELETE FROM waits WHERE task_id = ?", (run.task_id,))
+        tx.moved(run.queue, run.name, State.RUNNING, State.FAILED)
 
 
-def new_attempt(tx: Transaction, run: Held, delay: float) -> str:
-    """Add the run of the attempt after `run`, moving the task's unresolved waits to it. Returns its id."""
+def new_attempt(tx: Transaction, run: Held, delay: float, before: str) -> str:
+    """Add the run of the attempt after `run`, moving the task's unresolved waits to it.
+
+    Args:
+        tx: The transaction.
+        run: The attempt that has ended.
+        delay: In how many seconds the next one is due.
+        before: The task's state until now.
+
+    Returns:
+        The new run's id.
+    """
     run_id = new_id()
     available_at = later(tx.now, delay) if delay > 0 else tx.now
     state = State.SLEEPING if available_at > tx.now else State.PENDING
@@ -181,6 +206,7 @@ def new_attempt(tx: Transaction, run: Held, delay: float) -> str:
         (state, run.attempt + 1, run_id, run.task_id),
     )
     tx.execute("UPDATE waits SET run_id = ? WHERE task_id = ?", (run_id, run.task_id))
+    tx.moved(run.queue, run.name, before, state)
     tx.announces += 1
     return run_id
 
@@ -206,4 +232,5 @@ def _unclaim(tx: Transaction, run: Held, state: State, available_at: str) -> Non
         (state, SleepCause.DEFERRED if state is State.SLEEPING else None, available_at, run.run_id),
     )
     tx.execute("UPDATE tasks SET state = ? WHERE task_id = ?", (state, run.task_id))
+    tx.moved(run.queue, run.name, State.RUNNING, state)
     tx.announces += 1

@@ -74,6 +74,7 @@ def _place(
         (task.task_id, task.name, task.params, state, task.max_attempts, task.retry, tx.now,
          task.run_id, key, task.queue, task.steps, task.max_reclaims)
     )  # fmt: skip
+    tx.moved(task.queue, task.name, None, state)
     run_rows.append((task.run_id, task.task_id, state, available_at, task.priority, task.queue, cause))
     if key is not None:
         made[key] = TaskRef(task_id=task.task_id, run_id=task.run_id, attempt=1, created=False)

@@ -119,23 +119,6 @@ _DERIVED: Final = (
 """What follows from the old columns and needs no report: a woken step finds its payload among the events."""
 
 
-_CAUSES: Final = (
-    """
-    CREATE TRIGGER runs_cause_given AFTER INSERT ON runs WHEN NEW.state = 'sleeping' AND NEW.sleep_cause IS NULL
-    BEGIN
-        UPDATE runs SET sleep_cause = CASE WHEN NEW.attempt > 1 THEN 'backoff' ELSE 'delay' END WHERE run_id = NEW.run_id;
-    END""",
-    """
-    CREATE TRIGGER runs_cause_kept AFTER UPDATE OF state ON runs
-    WHEN (NEW.state = 'sleeping') != (NEW.sleep_cause IS NOT NULL)
-    BEGIN
-        UPDATE runs SET sleep_cause = CASE WHEN NEW.state != 'sleeping' THEN NULL WHEN NEW.wake_event IS NOT NULL THEN 'event'
-            ELSE 'delay' END WHERE run_id = NEW.run_id;
-    END""",
-)
-"""Programs of 1.3.0 that were not stopped go on spawning, emitting and finishing what they hold, and know no causes."""
-
-
 def upgrade_1_3_0(tx: Transaction) -> tuple[str, ...]:
     """Upgrade a 1.3.0 file inside the open transaction.
 
@@ -153,7 +136,7 @@ def upgrade_1_3_0(tx: Transaction) -> tuple[str, ...]:
     report += [line.format(n=count) for line, count in done if count]
     for index in _OLD_INDEXES:
         tx.execute(f"DROP INDEX IF EXISTS {index}")
-    for statement in (*statements("indexes.sql"), *_CAUSES):
+    for statement in (*statements("indexes.sql"), *statements("triggers.sql")):
         tx.execute(statement)
     rebuild(tx)
     tx.execute(

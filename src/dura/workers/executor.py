@@ -86,7 +86,7 @@ def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Set
                 _report_swallowed(claim)
                 return None
             text = encode(result, f"the result of run {task.run_id}")
-            return Settlement(task.run_id, task.task_id, task.claim_token, result=text)
+            return Settlement.of(task, result=text)
         except WorkflowSuspended:
             if claim.ended:
                 logger.debug("%s: task %s is parked", task.name, task.task_id)
@@ -162,7 +162,7 @@ def _failed(claim: CurrentClaim, error: BaseException) -> Settlement | None:
 
 def _failure(task: ClaimedTask, reason: dict[str, str], *, retryable: bool = True) -> Settlement:
     text = encode(reason, f"the failure reason of run {task.run_id}")
-    return Settlement(task.run_id, task.task_id, task.claim_token, reason=text, retryable=retryable)
+    return Settlement.of(task, reason=text, retryable=retryable)
 
 
 def describe(error: BaseException) -> dict[str, str]:

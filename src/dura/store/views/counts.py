@@ -1,6 +1,6 @@
 """How many tasks there are, by queue, name and state, and how much work is claimable now.
 
-On our files triggers keep the counts and reading them costs the same at any size. A 1.3.0 file is counted, state by state
+Our files have counters and reading them costs the same at any size. A 1.3.0 file is counted, state by state
 along its index on states, and what is counted when the time is over is a lower bound.
 """
 

@@ -75,10 +75,8 @@ class Look:
             row[0] for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'index'")
         )
         """The indexes that there are; a 1.3.0 file has fewer."""
-        self.counted = bool(
-            self.rows("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = 'tasks_counted'")
-        )
-        """Whether triggers keep the counts."""
+        self.counted = found.kind is Kind.OURS
+        """Whether there are counters."""
         lend_columns(connection)
         connection.set_progress_handler(self._out_of_time, _STEPS_BETWEEN_CHECKS)
 
