@@ -12,6 +12,7 @@ from conftest import ManualClock, claim, dump, plain, rows, started
 from dura import ClaimedTask, DurableEngine, LeaseLost, StoreBusy, TaskCancelledError, TaskNotFound
 from dura.store.claim import Claim
 from dura.store.settle import Settlement
+from dura.store.turns import Turn
 
 NEXT = Claim(worker_id="w1", lease_seconds=60, queues=None, max_priority=None)
 
@@ -77,6 +78,32 @@ def test_a_lost_claim_settles_nothing_and_the_next_is_claimed_all_the_same(
     assert following is not None
     assert following.run_id == waiting.run_id
     assert rows(path, "SELECT * FROM runs WHERE run_id = ?", task.run_id) == before
+
+
+def test_of_several_turns_a_lost_one_costs_the_others_nothing(engine: DurableEngine) -> None:
+    tasks = [started(engine) for _ in range(3)]
+    engine.cancel_task(tasks[1].task_id)
+    waiting = [engine.spawn_task(name="next", params=number).run_id for number in range(2)]
+    settlements = [completed(tasks[0]), completed(tasks[1]), failed(tasks[2], retryable=False)]
+    taken = engine.take_turns([Turn(settlement, NEXT) for settlement in settlements])
+    outcomes = [turn for turn in taken if isinstance(turn, tuple)]
+    assert [type(lost) for lost, _ in outcomes] == [type(None), TaskCancelledError, type(None)]
+    assert [None if run is None else run.run_id for _, run in outcomes] == [*waiting, None]
+    states = [engine.get_task(task.task_id).state for task in tasks]
+    assert states == ["completed", "cancelled", "failed"]
+
+
+def test_of_several_turns_that_cannot_have_the_lock_each_says_so_and_none_is_taken(path: Path) -> None:
+    engine = DurableEngine(path, busy_timeout_ms=20)
+    tasks = [started(engine) for _ in range(3)]
+    before = dump(path)
+    with plain(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        taken = engine.take_turns([Turn(completed(task), NEXT) for task in tasks])
+        assert [type(turn) for turn in taken] == [StoreBusy] * 3
+        other.execute("ROLLBACK")
+    assert dump(path) == before
+    engine.close()
 
 
 def test_when_neither_can_be_written_nothing_is(engine: DurableEngine, path: Path) -> None:

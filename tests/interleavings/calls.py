@@ -10,6 +10,7 @@ from dura import ClaimedTask, DurableEngine, EngineError, NotStorable
 from dura.store.claim import Claim
 from dura.store.idle import IdleWorkers
 from dura.store.settle import Settlement
+from dura.store.turns import Turn
 from interleavings.call import LEASE, Call, Moment, OtherwiseError, World, claims_by, either_way, one
 from interleavings.stage import Stage
 from model import outside, tasks
@@ -171,10 +172,48 @@ def cleanup(hours: float) -> Call:
     )
 
 
+def _settlement(task: ClaimedTask, value: Any) -> Settlement:
+    return Settlement.of(task, result=None if value == "fails" else json.dumps(value), reason="{}")
+
+
+def _settled(world: World, task: ClaimedTask, value: Any) -> type[EngineError] | None:
+    """Settle the run as the rules say. Returns why it could not be."""
+    token = task.claim_token
+    try:
+        if value == "fails":
+            tasks.fail(world.store, world.now, task.run_id, token, "{}", retryable=True)
+        else:
+            tasks.complete(world.store, world.now, task.run_id, token, json.dumps(value))
+    except EngineError as error:
+        return type(error)
+    return None
+
+
+def settle_all(held: list[ClaimedTask], values: list[Any]) -> Call:
+    """What one thread does for several workers: settle the runs that they have in hand."""
+    turns = [Turn(_settlement(task, value), None) for task, value in zip(held, values, strict=True)]
+
+    def real(engine: DurableEngine) -> Any:
+        taken = engine.take_turns(turns)
+        whys = [turn[0] if isinstance(turn, tuple) else turn for turn in taken]
+        return tuple(None if why is None else type(why) for why in whys)
+
+    def settled(place: int) -> Moment:
+        def rules(world: World, got: Any) -> Any:
+            lost = _settled(world, held[place], values[place])
+            if isinstance(got, tuple) and got[place] is not lost:
+                raise OtherwiseError
+            return got if place + 1 == len(held) else None
+
+        return Moment(rules)
+
+    moments = tuple(settled(place) for place in range(len(held)))
+    return Call(f"settle {values}", real, moments, busy=tuple(range(len(held))))
+
+
 def turn(task: ClaimedTask, value: Any, worker: str) -> Call:
     """A worker's turn: settle the run in hand and have the next. All who take turns at once may settle before one claims."""
-    result = None if value == "fails" else json.dumps(value)
-    settlement = Settlement.of(task, result=result, reason="{}")
+    settlement = _settlement(task, value)
     wanted = Claim(worker_id=worker, lease_seconds=LEASE, queues=None, max_priority=None)
 
     def real(engine: DurableEngine) -> Any:
@@ -182,14 +221,7 @@ def turn(task: ClaimedTask, value: Any, worker: str) -> Call:
         return None if lost is None else type(lost), claimed
 
     def settled(world: World, got: Any) -> None:
-        lost: type[EngineError] | None = None
-        try:
-            if result is None:
-                tasks.fail(world.store, world.now, task.run_id, task.claim_token, "{}", retryable=True)
-            else:
-                tasks.complete(world.store, world.now, task.run_id, task.claim_token, result)
-        except EngineError as error:
-            lost = type(error)
+        lost = _settled(world, task, value)
         if isinstance(got, tuple) and got[0] is not lost:
             raise OtherwiseError
         world.notes[worker] = lost

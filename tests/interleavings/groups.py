@@ -232,6 +232,15 @@ def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
     ]
 
 
+@_group("settling for all against turn and cancel", scenes.two_held)
+def _(stage: Stage, tasks: list[ClaimedTask], chance: Random) -> Scripts:
+    return [
+        [calls.settle_all(tasks, [chance.choice((1, "fails")) for _ in tasks])],
+        [calls.cancel(tasks[chance.choice((0, 1))].task_id)],
+        *_some(chance, [calls.turn(tasks[1], 2, "w2")], [calls.claim("w3")]),
+    ]
+
+
 @_group("turns against reclaim", scenes.expired)
 def _(stage: Stage, task: ClaimedTask, chance: Random) -> Scripts:
     return [

@@ -165,14 +165,14 @@ class Stage:
         patch.setattr(commits.Commits, "lead", lead_under_the_lock)
         before(commits.Commits, "_commit", "commits")
         before(commits, "_call", "operates")
-        before(door.Door, "enter", "enters")
+        before(door.Door, "wait", "enters")
         before(door.Door, "await_company", "awaits company")
         before(door.Door, "company", "looks for company")
         before(door.Door, "settle", "tells", after="has told")
         before(door.Door, "put_back", "puts back")
         before(door.Door, "leave", "leaves", after="has left")
         before(database.Database, "read", "reads", after="has read")
-        for name in ("write", "write_together"):
+        for name in ("write", "write_together", "write_all_together"):
             before(database.Database, name, "writes")
 
     def _stop_watches(self, patch: pytest.MonkeyPatch) -> None:

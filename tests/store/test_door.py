@@ -333,12 +333,18 @@ def test_ctrl_c_at_any_step_leaves_every_other_operation_done_once(path: Path) -
     engine.close()
 
 
+def enter(door: door_module.Door, ticket: door_module.Ticket[None], timeout: float) -> bool:
+    """Stand in line with one ticket. Returns whether it leads."""
+    door.line_up([ticket])
+    return door.wait(ticket, timeout)
+
+
 @pytest.mark.parametrize("step", range(8))
 def test_a_leader_is_not_disturbed_by_one_who_leaves_the_line_while_it_settles_itself(step: int) -> None:
     door = door_module.Door()
     leader: door_module.Ticket[None] = door_module.Ticket(lambda _: None, alone=False)
     guest: door_module.Ticket[None] = door_module.Ticket(lambda _: None, alone=False)
-    assert door.enter(leader, 1)
+    assert enter(door, leader, 1)
     seen = 0
 
     def leave_at_the_step(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
@@ -373,8 +379,8 @@ def test_a_leader_waits_for_those_who_were_let_go_last(monkeypatch: pytest.Monke
     door = door_module.Door()
     leader, others = ticket(), [ticket(), ticket()]
     let_go(door, 3)
-    assert door.enter(leader, 0)
-    threads = [threading.Thread(target=door.enter, args=(other, 30)) for other in others]
+    assert enter(door, leader, 0)
+    threads = [threading.Thread(target=enter, args=(door, other, 30)) for other in others]
     led = threading.Thread(target=door.await_company, args=(leader,))
     led.start()
     wait_until(lambda: door._awaited == 3)
@@ -397,7 +403,7 @@ def test_a_leader_does_not_wait_where_only_one_was_let_go(monkeypatch: pytest.Mo
     door = door_module.Door()
     leader = ticket()
     let_go(door, 1)
-    assert door.enter(leader, 0)
+    assert enter(door, leader, 0)
     door.await_company(leader)
 
 
@@ -406,7 +412,7 @@ def test_leaders_who_waited_in_vain_begin_at_once_for_longer_each_time(
 ) -> None:
     door = door_module.Door()
     leader = ticket()
-    assert door.enter(leader, 0)
+    assert enter(door, leader, 0)
     waited = []
     for _ in range(12):
         monkeypatch.setattr(door_module, "_PATIENCE", 0.001)

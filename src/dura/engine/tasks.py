@@ -165,6 +165,25 @@ class TaskCalls(OpenedStore):
                 task = self.claim_next(wanted)
         return lost, task
 
+    def take_turns(
+        self, turns: Sequence[Turn]
+    ) -> list[tuple[EngineError | None, ClaimedTask | None] | StoreError]:
+        """Settle and claim for several workers in one transaction, for a pool.
+
+        Returns:
+            For each what `settle_and_claim` returns, or the error that kept its run from being settled.
+        """
+        before = disturbances()
+        taken: list[tuple[EngineError | None, ClaimedTask | None] | StoreError] = []
+        for ticket in self.database.write_all_together(self._take_turns, turns):
+            try:
+                lost, granted, _ = ticket.outcome()
+            except StoreError as error:
+                taken.append(error)
+            else:
+                taken.append((lost, None if granted is None else self._readable(granted, before)))
+        return taken
+
     def settle(self, settlement: Settlement) -> EngineError | None:
         """Complete or fail a run as its handler ended, for a pool.
 

@@ -9,7 +9,7 @@ A leader's every statement lets go of the interpreter, and gets it back from a t
 leader whose predecessor has just let several go waits for them first, a moment. They come back at once as a rule (the next
 step of a handler, the next run of a worker), and then they sleep while it works.
 
-    enter ──front of the line──▶ leads: takes company, commits, settles each ticket, leaves (the next one leads)
+    line up, wait ──front of the line──▶ leads: takes company, commits, settles each ticket, leaves (the next one leads)
       └────another leads───────▶ waits until its ticket is settled, or it leads itself, or its time is over
 """
 
@@ -98,8 +98,17 @@ class Door:
         """How many leaders do not wait for company, since the last one waited in vain: twice as many each time."""
         self._doubts_left = 0
 
-    def enter(self, ticket: Ticket[Any], timeout: float) -> bool:
-        """Stand in line until the ticket leads or a leader has settled it.
+    def line_up(self, tickets: Sequence[Ticket[Any]]) -> None:
+        """Put the tickets of one caller at the end of the line. For each, `wait` and `leave` must follow."""
+        with self._mutex:
+            self._line.extend(tickets)
+            if self._line[0] is tickets[0]:
+                tickets[0].let_go()
+            elif 0 < self._awaited <= len(self._line):
+                self._line[0].let_go()
+
+    def wait(self, ticket: Ticket[Any], timeout: float) -> bool:
+        """Wait in line until the ticket leads or a leader has settled it.
 
         Args:
             ticket: The caller's.
@@ -111,12 +120,6 @@ class Door:
         Raises:
             Late: The wait was too long; the operation was not run.
         """
-        with self._mutex:
-            self._line.append(ticket)
-            if self._line[0] is ticket:
-                return True
-            if 0 < self._awaited <= len(self._line):
-                self._line[0].let_go()
         while not ticket.gate.acquire(timeout=timeout):
             if self._leads(ticket):
                 return True

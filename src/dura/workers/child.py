@@ -21,7 +21,7 @@ from typing import Final
 
 from dura.health import Heartbeat
 from dura.log import logger_of
-from dura.workers.courtesy import CourteousWorker, Courtesy
+from dura.workers.courtesy import Courtesy
 from dura.workers.pool import Signals, give_back, run_threads
 from dura.workers.share import Share
 from dura.workers.worker import Terms, Worker, default_worker_id
@@ -63,11 +63,8 @@ def work(connection: Connection, pickled: bytes) -> None:
         poll_interval=share.poll_interval,
         queues=share.queues,
     )
-    courtesy = Courtesy()
-    workers: list[Worker] = [
-        CourteousWorker(
-            terms, courtesy, worker_id=default_worker_id(f"worker_{number}"), max_priority=max_priority
-        )
+    workers = [
+        Worker(terms, worker_id=default_worker_id(f"worker_{number}"), max_priority=max_priority)
         for number, max_priority in enumerate(share.priorities)
     ]
     signals = Signals()
@@ -76,7 +73,7 @@ def work(connection: Connection, pickled: bytes) -> None:
         target=_obey, args=(connection, share.parent, terms, signals), name="dura-parent", daemon=True
     ).start()
     try:
-        run_threads(terms, workers, signals, share.grace)
+        run_threads(terms, workers, signals, share.grace, Courtesy())
     finally:
         # Now and not at exit: before that, multiprocessing waits for the processes that handlers have started.
         atexit.unregister(give_back)

@@ -14,10 +14,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from dura.records import ClaimedTask
-from dura.store.idle import IdleWorkers
-from dura.workers.worker import Terms, Worker
-
 _SLOW: Final = 4
 """Waits for the interpreter, at their longest, that a claim has to last to be suspicious."""
 
@@ -82,32 +78,3 @@ def interpreter_is_crowded(interval: float) -> bool:
         if time.monotonic() - began < 0.8 * interval:
             return False
     return True
-
-
-class CourteousWorker(Worker):
-    """A worker that stands back in a crowded process."""
-
-    def __init__(self, terms: Terms, courtesy: Courtesy, *, worker_id: str, max_priority: int | None) -> None:
-        super().__init__(terms, worker_id=worker_id, max_priority=max_priority)
-        self._courtesy = courtesy
-        self._stands_back = False
-
-    def _claims(self) -> bool:
-        return not self._stands_back and super()._claims()
-
-    def _next(self) -> ClaimedTask | None:
-        self._stands_back = not self._courtesy.may_claim()
-        if self._stands_back:
-            return super()._next()
-        began = time.monotonic()
-        try:
-            return super()._next()
-        finally:
-            self._courtesy.heed(time.monotonic() - began)
-
-    def _wait(self, idle: IdleWorkers, stirs: int) -> ClaimedTask | None:
-        if self._stands_back:
-            # Not among the idle: nobody is to claim for it either.
-            self._terms.stop_event.wait(min(self._courtesy.pause(), self._terms.poll_interval))
-            return None
-        return super()._wait(idle, stirs)

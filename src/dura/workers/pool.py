@@ -20,11 +20,13 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import Final
 
-from dura.checks import listed, names, seconds, whole
+from dura.checks import listed, name, names, seconds, whole
 from dura.engine import DurableEngine
 from dura.errors import InvalidValue, shown
 from dura.health import Heartbeat
 from dura.log import logger_of
+from dura.workers.courtesy import Courtesy
+from dura.workers.crew import Crew
 from dura.workers.executor import Handler
 from dura.workers.wakeup import Wakeup
 from dura.workers.worker import REACH_SECONDS, Terms, Worker, default_worker_id
@@ -71,6 +73,46 @@ class Signals:
         finally:
             for number, handler in before.items():
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def run_worker(
+    engine: DurableEngine,
+    *,
+    handlers: Mapping[str, Handler],
+    worker_id: str,
+    stop_event: threading.Event,
+    heartbeat: Heartbeat | None = None,
+    claim_timeout_secs: float = 120,
+    poll_interval: float = 1.0,
+    max_priority: int | None = None,
+    queues: Sequence[str] | None = None,
+) -> None:
+    """Work on the calling thread until `stop_event` is set.
+
+    Args:
+        engine: The store.
+        handlers: Task names to handlers; tasks of other names are left to other workers.
+        worker_id: Who works; shown by monitors.
+        stop_event: Ends the loop once the run in hand is finished.
+        heartbeat: Beaten at every turn of the loop.
+        claim_timeout_secs: The lease's length, in seconds: longer than any step without `extend_claim`.
+        poll_interval: The longest wait between two looks, in seconds; work made due by a commit is noticed at once.
+        max_priority: Only runs of at most this priority.
+        queues: Only runs of these queues; by default of any.
+    """
+    terms = Terms(
+        engine=engine,
+        handlers=handlers,
+        stop_event=stop_event,
+        heartbeat=heartbeat,
+        claim_timeout_secs=seconds(claim_timeout_secs, "claim_timeout_secs", positive=True),
+        poll_interval=seconds(poll_interval, "poll_interval", positive=True),
+        queues=names(queues, "queues"),
+    )
+    with Wakeup(engine, stop_event) as wakeup:
+        Crew(terms, wakeup.idle).work(
+            Worker(terms, worker_id=name(worker_id, "worker_id"), max_priority=max_priority)
+        )
 
 
 def run_workers(
@@ -163,12 +205,15 @@ def _priorities(worker_count: int, lanes: Sequence[tuple[int, int]]) -> list[int
     return priorities + [None] * (worker_count - len(priorities))
 
 
-def run_threads(terms: Terms, workers: list[Worker], signals: Signals, grace: float) -> None:
-    """Run each worker on a thread of its own until the end is asked for, then drain them."""
+def run_threads(
+    terms: Terms, workers: list[Worker], signals: Signals, grace: float, courtesy: Courtesy | None = None
+) -> None:
+    """Run the workers on as many threads until the end is asked for, then drain them."""
     try:
         with Wakeup(terms.engine, terms.stop_event, signals.wake) as wakeup:
+            crew = Crew(terms, wakeup.idle, courtesy)
             threads = [
-                threading.Thread(target=worker.run, args=(wakeup,), name=f"dura-worker-{number}", daemon=True)
+                threading.Thread(target=crew.work, args=(worker,), name=f"dura-worker-{number}", daemon=True)
                 for number, worker in enumerate(workers)
             ]
             try:

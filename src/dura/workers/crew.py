@@ -1,0 +1,289 @@
+"""The threads of a pool. Each works for a worker; while handlers are quick, one of them works for all.
+
+To wake a thread costs more than a handler that computes but a little. So a thread that finds its handlers quick leaves its
+worker to the one that drives, and rests. The driver settles the runs of all workers that are left to it and claims their next
+ones in one transaction, and carries them out one after the other.
+
+    a handler was quick, nobody drives   ──▶ drives
+    a handler was quick, somebody drives ──▶ leaves its worker, rests
+    a handler of the driver's is slow    ──▶ the first who rests sees it within moments, and every worker has its thread again
+
+There are as many threads as workers, and a thread that does not rest has a worker. So whoever rests gets one again, if not the
+same, as soon as there is one that the driver does not go on with: for want of a run, because its run's handler is not known
+to be quick, after an error, or at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Final
+
+from dura.errors import StoreBusy
+from dura.log import logger_of
+from dura.records import ClaimedTask
+from dura.store.idle import IdleWorkers
+from dura.workers.courtesy import Courtesy
+from dura.workers.executor import carry_out
+from dura.workers.worker import Terms, Worker
+
+logger = logger_of("dura.workers")
+
+_QUICK: Final = 0.0001
+"""Seconds that a handler may take at most to count as quick: about what it costs to wake a thread for it."""
+
+_PROOF: Final = 16
+"""Runs in a row that must have been quick before a handler is taken for quick."""
+
+_PATIENCE: Final = 0.002
+"""Seconds after which a driver that is still at the same run is found to be slow."""
+
+_SHORTEST_WAIT: Final = 0.001
+"""Seconds; a due time that has just passed must not make an idle worker spin."""
+
+_BUSY_PAUSE: Final = 0.05
+"""Seconds before a draining worker asks for the lock again; its busy timeout may be zero."""
+
+
+class _Hand:
+    """A thread of the crew."""
+
+    __slots__ = ("gate", "worker")
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        """For whom it works; if it rests, for whom it did."""
+        self.gate = threading.Lock()
+        """Released for one that rests once it has a worker again."""
+        self.gate.acquire()
+
+
+class Crew:
+    """The threads of a pool, or the only one of `run_worker`."""
+
+    def __init__(self, terms: Terms, idle: IdleWorkers, courtesy: Courtesy | None = None) -> None:
+        self._terms = terms
+        self._idle = idle
+        self._courtesy = courtesy
+        self._quick_runs: dict[str, int] = {}
+        """By task name: how many runs in a row have been quick."""
+        self._mutex = threading.Lock()
+        self._driver: _Hand | None = None
+        self._carrying = False
+        """Whether the driver is in a handler, and not in a transaction."""
+        self._carried = 0
+        """How many runs drivers have carried out."""
+        self._ready: deque[Worker] = deque()
+        """Workers whose runs the driver has still to carry out."""
+        self._done: deque[Worker] = deque()
+        """Workers whose runs it has still to settle."""
+        self._resting: list[_Hand] = []
+
+    def work(self, worker: Worker) -> None:
+        """Work on the calling thread until the stop event is set; the run in hand is finished first."""
+        terms, hand = self._terms, _Hand(worker)
+        give_up: float | None = None
+        logger.info("worker %s started", worker.worker_id)
+        try:
+            while not terms.stop_event.is_set() or hand.worker.task is not None:
+                if terms.heartbeat is not None:
+                    terms.heartbeat.beat()
+                try:
+                    self._turn(hand)
+                except Exception as error:
+                    # A store that cannot be read or written now may be so later; the pool must not shrink meanwhile.
+                    logger.exception("worker %s met an error and goes on", hand.worker.worker_id)
+                    if terms.stop_event.wait(terms.poll_interval):
+                        # A drain waits for a lock too: what a handler has done would be done again after the lease. Past
+                        # the lease it is another worker's anyway.
+                        give_up = give_up or time.monotonic() + terms.claim_timeout_secs
+                        busy = isinstance(error, StoreBusy) and time.monotonic() < give_up
+                        if hand.worker.settlement is None or not busy:
+                            return
+                        time.sleep(_BUSY_PAUSE)
+        finally:
+            with self._mutex:
+                self._disband(hand)
+            terms.engine.close()
+            logger.info("worker %s stopped", hand.worker.worker_id)
+
+    def _turn(self, hand: _Hand) -> None:
+        """Settle the run in hand, claim the next or wait for it, and carry it out; or drive, or leave that to the driver."""
+        worker = hand.worker
+        if self._may_be_driven(worker):
+            with self._mutex:
+                self._driver = self._driver or hand
+                rests = self._driver is not hand
+                if rests:
+                    self._done.append(worker)
+            if rests:
+                self._rest(hand)
+            else:
+                self._drive(hand)
+            return
+        with self._mutex:
+            self._disband(hand)
+        if worker.task is None or worker.settlement is not None:
+            with worker.reaching:
+                self._find_run(worker)
+        if worker.task is not None:
+            self._carry_out(worker)
+
+    def _find_run(self, worker: Worker) -> None:
+        """Settle the run in hand, and claim the next or wait for it."""
+        stirs, looks = self._idle.stirs, worker.settlement is None
+        self._take_turns([worker])
+        if worker.task is not None and looks:
+            # Where who looks finds one, there may be more.
+            self._idle.stir()
+        elif worker.task is None and not self._terms.stop_event.is_set():
+            worker.task = self._wait(worker, stirs)
+
+    def _may_be_driven(self, worker: Worker) -> bool:
+        return worker.settlement is not None and worker.task is not None and self._is_quick(worker.task.name)
+
+    def _is_quick(self, name: str) -> bool:
+        return self._quick_runs.get(name, 0) >= _PROOF and not self._terms.stop_event.is_set()
+
+    def _take_turns(self, workers: Sequence[Worker]) -> None:
+        """Settle what the workers have in hand, and claim their next runs, none once stop was asked for.
+
+        Raises:
+            StoreError: Some or all could not be settled, and have their runs in hand still.
+        """
+        courtesy, began = self._courtesy, time.monotonic()
+        claims = not self._terms.stop_event.is_set() and (courtesy is None or courtesy.may_claim())
+        try:
+            if len(workers) == 1:
+                workers[0].take_turn(claims=claims)
+            else:
+                turns = [worker.turn(claims=claims) for worker in workers]
+                outcomes = self._terms.engine.take_turns(turns)
+                for worker, outcome in zip(workers, outcomes, strict=True):
+                    if not isinstance(outcome, Exception):
+                        worker.has(*outcome)
+                for outcome in outcomes:
+                    if isinstance(outcome, Exception):
+                        raise outcome
+        finally:
+            if courtesy is not None and claims:
+                courtesy.heed(time.monotonic() - began)
+
+    def _wait(self, worker: Worker, stirs: int) -> ClaimedTask | None:
+        """Wait until it is time to look. Returns the next run, if one was claimed for the worker meanwhile."""
+        engine, longest = self._terms.engine, self._terms.poll_interval
+        if self._courtesy is not None and (pause := self._courtesy.pause()) > 0:
+            # Not among the idle: nobody is to claim for it either.
+            self._terms.stop_event.wait(min(pause, longest))
+            return None
+        due = engine.seconds_until_due()
+        seconds = longest if due is None else min(longest, max(due, _SHORTEST_WAIT))
+        return engine.wait_for_claim(worker.wanted, self._idle, seconds, stirs)
+
+    def _carry_out(self, worker: Worker) -> None:
+        """Let the handler run, and see whether it is quick."""
+        terms, task = self._terms, worker.task
+        assert task is not None
+        if terms.stop_event.is_set():
+            worker.give_back()
+            worker.task = None
+        elif (handler := terms.handlers.get(task.name)) is not None:
+            began = time.monotonic()
+            worker.settlement = carry_out(terms.engine, handler, task)
+            quick = worker.settlement is not None and time.monotonic() - began <= _QUICK
+            self._quick_runs[task.name] = self._quick_runs.get(task.name, 0) + 1 if quick else 0
+            if worker.settlement is None:
+                worker.task = None
+        else:
+            worker.task = None
+            delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
+            logger.warning(
+                "%s: no handler for task %s of queue %s here; left to other workers for %.1f s",
+                *(task.name, task.task_id, task.queue, delay),
+            )
+
+    def _drive(self, hand: _Hand) -> None:
+        """Settle the runs of the workers that are left to the driver, claim their next ones, and carry those out."""
+        with self._mutex:
+            taken = [hand.worker, *self._done]
+            self._done.clear()
+        try:
+            with ExitStack() as reaching:
+                for worker in taken:
+                    reaching.enter_context(worker.reaching)
+                self._take_turns(taken)
+        except BaseException:
+            with self._mutex:
+                hand.worker = taken.pop()
+                self._hand_out(taken)
+                self._disband(hand)
+            raise
+        quick = [worker for worker in taken if worker.has_run_of(self._is_quick)]
+        others = [worker for worker in taken if worker not in quick]
+        with self._mutex:
+            self._ready.extend(quick)
+            self._carrying = True
+            if not quick:
+                hand.worker = others.pop()
+            self._hand_out(others)
+            if not quick:
+                self._disband(hand)
+                return
+        while (begun := self._next_ready(hand)) is not None:
+            self._carry_out(begun)
+            with self._mutex:
+                self._carried += 1
+                if self._driver is hand and self._may_be_driven(begun):
+                    self._done.append(begun)
+                else:
+                    hand.worker = begun
+                    self._disband(hand)
+                    return
+        self._go_on(hand)
+
+    def _next_ready(self, hand: _Hand) -> Worker | None:
+        with self._mutex:
+            return self._ready.popleft() if self._driver is hand and self._ready else None
+
+    def _go_on(self, hand: _Hand) -> None:
+        """For a driver that has nothing in hand: take a worker whose run is to be settled."""
+        with self._mutex:
+            if self._driver is hand:
+                self._carrying = False
+            waiting = self._done or self._ready
+            if waiting:
+                hand.worker = waiting.popleft()
+                return
+        self._rest(hand)
+
+    def _rest(self, hand: _Hand) -> None:
+        """Wait for a worker. The first who rests keeps an eye on the driver."""
+        with self._mutex:
+            watches = not self._resting
+            self._resting.append(hand)
+            if self._driver is None:
+                self._hand_out(())
+        seen = -1
+        while not hand.gate.acquire(timeout=_PATIENCE if watches else -1):
+            with self._mutex:
+                if self._carrying and seen == self._carried:
+                    self._disband(self._driver)
+                seen = self._carried
+
+    def _disband(self, driver: _Hand | None) -> None:
+        """If that is the driver, let every worker have a thread again. Called with the mutex held."""
+        if driver is not None and self._driver is driver:
+            self._driver, self._carrying = None, False
+            self._hand_out(())
+
+    def _hand_out(self, workers: Sequence[Worker]) -> None:
+        """Give these workers, or without a driver all that wait, to threads that rest. Called with the mutex held."""
+        self._done.extend(workers)
+        count = len(workers) if self._driver is not None else len(self._done) + len(self._ready)
+        for _ in range(min(count, len(self._resting))):
+            hand = self._resting.pop()
+            hand.worker = self._done.pop() if self._done else self._ready.popleft()
+            hand.gate.release()
