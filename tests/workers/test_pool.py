@@ -20,6 +20,7 @@ from dura.records import Want
 from dura.store.claim import Claim
 from dura.store.idle import IdleWorkers
 from dura.workers import pool as pool_module
+from dura.workers.crew import Crew
 from dura.workers.worker import Terms, Worker
 
 
@@ -433,7 +434,7 @@ def test_a_run_that_is_just_being_claimed_when_the_process_ends_is_given_back_to
 
     monkeypatch.setattr(store, "claim_next", claim_slowly)
     worker = Worker(terms, worker_id="w", max_priority=None)
-    thread = threading.Thread(target=worker._turn, args=(IdleWorkers(),))
+    thread = threading.Thread(target=Crew(terms, IdleWorkers()).work, args=(worker,))
     thread.start()
     assert claimed.wait(60)
     terms.stop_event.set()
