@@ -179,6 +179,7 @@ async def test_task_detail_shows_a_wait_and_outlives_its_task(
                 connection.execute(f"DELETE FROM {name} WHERE task_id = ?", (shop.waiting,))
             connection.execute("COMMIT")
         await says(pilot, "is not in the store", "✓ charge")
+    engine.check(repair=True)
 
 
 async def test_events_show_the_awaited_with_their_waiters_before_the_emitted(

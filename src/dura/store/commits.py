@@ -128,8 +128,11 @@ class Commits:
                     "anew in it.",
                     path=self._path,
                 )
-            with claims_ride_along(self._idle, transaction, self._call_in_savepoint) as granted:
-                self._commit(transaction, [*batch, *granted])
+            if transaction.announces and self._idle:
+                with claims_ride_along(self._idle, transaction, self._call_in_savepoint) as granted:
+                    self._commit(transaction, [*batch, *granted])
+            else:
+                self._commit(transaction, batch)
         finally:
             # SQLite has ended the transaction by itself after a full disk or an I/O error.
             if connection.in_transaction and not self._connections.inherited:

@@ -26,7 +26,7 @@ def counts(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
 
 def keep(tx: Transaction) -> None:
     """Let the counters follow what the transaction has done, unless the file's triggers have."""
-    if not tx.link.triggers_count:
+    if tx.moves and not tx.link.triggers_count:
         tx.connection.executemany(
             """
             INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.counts', json_array(?, ?, ?), ?, ?)

@@ -115,7 +115,7 @@ class IdleWorkers:
 def claims_ride_along(
     pools: Sequence[IdleWorkers], tx: Transaction, call: Callable[[list[IdleTicket], Transaction], None]
 ) -> Iterator[list[IdleTicket]]:
-    """If the transaction has made work due, claim it for idle workers before the block commits, and tell of the rest after.
+    """Claim what the transaction has made due for idle workers, before the block commits it, and tell of the rest after.
 
     Args:
         pools: Whose workers.
@@ -126,9 +126,6 @@ def claims_ride_along(
         Those that were granted a run, to settle once it is committed.
     """
     granted: list[IdleTicket] = []
-    if not tx.announces or not pools:
-        yield granted
-        return
     pools = tuple(pools)
     with ExitStack() as stack:
         for idle in pools:
