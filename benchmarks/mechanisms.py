@@ -153,13 +153,19 @@ def _no_wakeups() -> None:
     _replace("dura.store.commits", "claims_ride_along", lambda pools, tx, call: nullcontext([]))
 
 
-def _no_counters() -> None:
-    def without_counters(resource: str) -> Any:
-        return (
-            statement for statement in before(resource) if "TRIGGER IF NOT EXISTS tasks_" not in statement
-        )
+def _no_driver() -> None:
+    _replace("dura.workers.crew", "_PROOF", sys.maxsize)
 
-    before = _replace("dura.store.schema", "statements", without_counters)
+
+def _triggers() -> None:
+    """New files have the triggers that upgraded ones have."""
+
+    def with_triggers(resource: str) -> Any:
+        yield from before(resource)
+        if resource == "indexes.sql":
+            yield from before("triggers.sql")
+
+    before = _replace("dura.store.schema", "statements", with_triggers)
 
 
 MECHANISMS: Final = (
@@ -180,6 +186,13 @@ MECHANISMS: Final = (
         _no_merging,
     ),
     Mechanism(
+        "driver",
+        "one thread carries out quick handlers for all workers",
+        "a thread is woken for each run",
+        _no_driver,
+        rows=("drain-full-8", "drain-normal-8"),
+    ),
+    Mechanism(
         "fusing", "settle and claim in one transaction", "two transactions, one after the other", _no_fusing
     ),
     Mechanism(
@@ -191,7 +204,7 @@ MECHANISMS: Final = (
     Mechanism("cache", "16 MiB of page cache for the writer", "SQLite's 2 MB", _small_cache),
     Mechanism(
         "temporary",
-        "journals of triggers in memory",
+        "journals of statements in memory",
         "SQLite's default for temporary files",
         _temporary_files,
     ),
@@ -245,9 +258,10 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "counters",
-        "counters by triggers (a price, paid for counts that take microseconds)",
-        "counts are wrong",
-        _no_counters,
+        "counters that follow once before the commit, and a fence that is no trigger",
+        "the triggers of upgraded files, asked at each change of a row",
+        _triggers,
+        rows=(*_DRAINS, "drain-full-1", "spawn"),
     ),
 )
 BY_ID: Final = {mechanism.id: mechanism for mechanism in MECHANISMS}
