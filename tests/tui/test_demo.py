@@ -71,7 +71,9 @@ def test_past_fills_every_part_of_the_monitor_at_once(monitor: Monitor) -> None:
     assert first.events
     assert len(first.awaited) > 0
     assert len(first.workers) >= 6
-    assert {worker.presence for worker in first.workers} == {"alive"}
+    # But for the one that the demo kills sooner or later.
+    lasting = [worker for worker in first.workers if not worker.worker_id.endswith("thumbnails")]
+    assert {worker.presence for worker in lasting} == {"alive"}
     assert first.throughput is not None
     assert sum(1 for count in first.throughput.completed if count) > 40
 

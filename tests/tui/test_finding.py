@@ -334,8 +334,8 @@ async def test_a_list_that_is_not_whole_says_of_what_it_is_sorted(
 async def test_any_part_of_an_id_leads_to_the_task(path: Path, shop: Shop, clock: ManualClock) -> None:
     async with running(path, clock) as pilot:
         await pilot.press("colon", *shop.failed[-9:], "enter")
+        await until(pilot, lambda: monitor(pilot).main.shown == "detail")
         await says(pilot, "import_catalog", "✗ failed")
-        assert monitor(pilot).main.shown == "detail"
 
 
 async def test_several_tasks_with_a_part_are_a_choice(path: Path, shop: Shop, clock: ManualClock) -> None:

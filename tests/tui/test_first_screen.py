@@ -51,6 +51,7 @@ def look(*given):
         (Stylesheet, "reparse"), (Stylesheet, "apply"), (Compositor, "render_full_update"), (DuraApp, "_display"),
     ):
         counting(owner, name)
+    DuraApp.tick = lambda self: None  # No second passes before the first picture, however busy the machine is.
     bring = MainScreen._bring_others
     async def brought(self):
         facts = {
