@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from threading import Thread
 from typing import ClassVar, Final
 
@@ -124,6 +125,11 @@ class DuraApp(Drawing):
         self._feed.start()
         self.set_interval(_SLOW_TICK_SECONDS if self.settings.slow else _TICK_SECONDS, self.tick)
         self.app_resume_signal.subscribe(self.main, self._resumed)
+
+    def read_rest(self) -> None:
+        """Read the styles of what comes after the first screen."""
+        self.stylesheet.read(Path(__file__).with_name("rest.tcss"))
+        self.stylesheet.parse()
 
     async def ready(self) -> None:
         """Every view is there: the keys can be taken, and garbage be looked for."""

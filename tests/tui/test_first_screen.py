@@ -57,6 +57,7 @@ def look(*given):
         facts = {
             "early": early,
             "counts": counts,
+            "styles": [name for name, _ in self.app.stylesheet.source if name.endswith(".tcss")],
             "loaded": sorted(name for name in sys.modules),
             "rows": self.view.name_table.row_count,
         }
@@ -118,6 +119,7 @@ def test_the_store_is_read_once_for_the_first_picture_and_nothing_is_painted_bef
 
 def test_styles_are_read_once_and_given_to_no_widget_for_a_size_that_is_not_there(facts: Facts) -> None:
     assert "reparse" not in facts["counts"]
+    assert [Path(name).name for name in facts["styles"]] == ["app.tcss"]
     # To each widget and each part of a table as it is mounted and as its screen is shown, and to what has the focus.
     assert facts["counts"]["apply"] <= STYLINGS
 

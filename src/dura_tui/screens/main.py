@@ -72,6 +72,7 @@ class MainScreen(ActingScreen, FindingScreen):
     async def _bring_others(self) -> None:
         if not self._switcher.is_attached:
             return  # The app ends already.
+        self.dura.read_rest()
         others = {**screens.make_views(VIEWS[1:]), "detail": screens.DetailView(id="detail")}
         for view in others.values():
             view.display = False
@@ -102,7 +103,10 @@ class MainScreen(ActingScreen, FindingScreen):
 
     def draw_lines(self, now: datetime) -> None:
         """Draw what surrounds the view."""
-        self._paints = self._paints or bool(self.view.size)
+        if not self._paints and self.view.size:
+            self._paints = True
+            # Textual would wait for its next frame.
+            self.call_later(self._on_timer_update)
         width = self.size.width
         snapshot, freshness = self.dura.snapshot, self.dura.freshness()
         badges = [(" READ-ONLY ", "reverse bold")] if self.dura.operator.read_only else []
