@@ -13,6 +13,7 @@ from benchmarks.results import Results
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 RESULTS: Final = "results"
 ABLATION: Final = "ablation"
+TERMINAL: Final = "terminal"
 """The parts of the page that are written by the harness."""
 
 _PICTURES: Final = ROOT / "docs" / "images"

@@ -20,6 +20,7 @@ from typing import Final
 from benchmarks import bulk_rows, machine
 from benchmarks.environments import ROOT
 from benchmarks.far_end import FarEnd
+from benchmarks.publishing import TERMINAL, put
 from dura import DurableEngine
 
 Line = tuple[str, str, str]
@@ -49,10 +50,15 @@ def main(arguments: list[str] | None = None) -> int:
             *_memory(path, options.ticks, Path(folder) / "memory"),
         ]
         facts = ", ".join(machine.facts(Path(folder)).values())
-    print(f"{options.tasks:,} tasks; {facts}; load {machine.load()}\n")
-    print("| | Measured | Should be |\n| --- | --- | --- |")
-    for line in lines:
-        print(f"| {' | '.join(line)} |")
+    table = [
+        "| | Measured | Should be |",
+        "| --- | --- | --- |",
+        *(f"| {' | '.join(line)} |" for line in lines),
+    ]
+    text = f"{options.tasks:,} tasks; {facts}; load {machine.load()}\n\n" + "\n".join(table) + "\n"
+    print(text)
+    if options.publish:
+        _say(f"wrote {put(TERMINAL, text)}")
     return 0
 
 
@@ -61,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tasks", type=int, default=1_000_000, help="in the store (default 1,000,000)")
     parser.add_argument("--seconds", type=float, default=20.0, help="that bytes are counted (default 20)")
     parser.add_argument("--ticks", type=int, default=3_600, help="seconds of simulated time (default 3,600)")
+    parser.add_argument("--publish", action="store_true", help="write the table into docs/benchmarks.md too")
     parser.add_argument("--folder", help="where the store is built; the system's temporary one by default")
     return parser
 
