@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from conftest import plain, wait_until
-from dura import ClaimedTask, DurableEngine, run_workers
+from conftest import plain, rows, wait_until
+from dura import ClaimedTask, DurableEngine, Heartbeat, run_workers
 from dura.workers import crew
 
 WORKERS = 4
@@ -39,12 +41,17 @@ def pool(store: DurableEngine) -> Iterator[Callable[..., threading.Event]]:
     stop = threading.Event()
     threads: list[threading.Thread] = []
 
-    def start(**handlers: Callable[[DurableEngine, ClaimedTask], Any]) -> threading.Event:
+    def start(
+        poll_interval: float = 0.05,
+        heartbeat: Heartbeat | None = None,
+        **handlers: Callable[[DurableEngine, ClaimedTask], Any],
+    ) -> threading.Event:
         options = {
             "worker_count": WORKERS,
             "handle_signals": False,
             "stop_event": stop,
-            "poll_interval": 0.05,
+            "poll_interval": poll_interval,
+            "heartbeat": heartbeat,
         }
         threads.append(
             threading.Thread(target=run_workers, args=(store,), kwargs={"handlers": handlers, **options})
@@ -62,6 +69,11 @@ def pool(store: DurableEngine) -> Iterator[Callable[..., threading.Event]]:
 
 def spawn(store: DurableEngine, name: str, count: int) -> None:
     store.spawn_many([{"name": name, "params": number, "max_attempts": 1} for number in range(count)])
+
+
+def cancel_what_runs(store: DurableEngine, path: Path) -> None:
+    [(task_id,)] = rows(path, "SELECT task_id FROM tasks WHERE state = 'running'")
+    store.cancel_task(task_id)
 
 
 def completed(store: DurableEngine) -> int:
@@ -128,8 +140,8 @@ def test_a_pool_that_is_stopped_while_one_thread_works_for_all_leaves_no_run_in_
         if len(begun) == 100:
             stop.set()
 
-    spawn(store, "job", 400)
     stop = pool(job=job)
+    spawn(store, "job", 400)
     wait_until(lambda: "running" not in store.task_counts_by_state() and stop.is_set())
     assert completed(store) == len(begun) == len(set(begun))
 
@@ -179,3 +191,98 @@ def test_runs_that_cannot_be_settled_for_a_lock_are_settled_later_and_not_carrie
         other.execute("ROLLBACK")
     wait_until(lambda: completed(store) == 300)
     assert Counter(begun) == Counter(range(300))
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("late", ["who comes to rest", "who drives", "who has driven"])
+def test_no_run_is_dropped_or_begun_twice_however_late_a_thread_is(
+    store: DurableEngine, pool: Callable[..., threading.Event], monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    begun: list[int] = []
+    if late != "who comes to rest":
+        # The driver is found to be slow before it has begun.
+        monkeypatch.setattr(crew, "_PATIENCE", 0.00001)
+    method = {"who comes to rest": "_rest", "who drives": "_takes_next", "who has driven": "_go_on"}[late]
+    original = getattr(crew.Crew, method)
+
+    def slowly(*arguments: object) -> object:
+        time.sleep(0.002)
+        return original(*arguments)
+
+    monkeypatch.setattr(crew.Crew, method, slowly)
+    # Of each name the first run is not known to be quick: it is for a thread of its own.
+    names = ["job" if number % 3 else f"rare {number}" for number in range(300)]
+    handlers = {name: lambda _, task: begun.append(task.params) for name in names}
+    store.spawn_many([{"name": name, "params": number} for number, name in enumerate(names)])
+    pool(**handlers)
+    wait_until(lambda: completed(store) == len(names))
+    assert Counter(begun) == Counter(range(len(names)))
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("refused", range(150, 150 + WORKERS))
+def test_a_run_that_cannot_be_settled_keeps_no_other_from_being_carried_out(
+    store: DurableEngine,
+    pool: Callable[..., threading.Event],
+    path: Path,
+    caplog: pytest.LogCaptureFixture,
+    refused: int,
+) -> None:
+    with plain(path) as other:
+        other.execute(
+            f"CREATE TRIGGER refused BEFORE UPDATE OF result ON runs WHEN NEW.result = '{refused}' "
+            "BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        )
+    spawn(store, "job", 300)
+    pool(poll_interval=3600, job=lambda _, task: task.params)
+    wait_until(lambda: completed(store) == 299 and "met an error and goes on" in caplog.text)
+    assert caplog.text.count("met an error and goes on") == 1
+    with plain(path) as other:
+        other.execute("DROP TRIGGER refused")
+    cancel_what_runs(store, path)
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_run_of_which_nobody_knows_how_it_ended_is_left_to_its_lease_and_not_begun_again(
+    store: DurableEngine, pool: Callable[..., threading.Event], path: Path
+) -> None:
+    begun: list[int] = []
+
+    def job(_: DurableEngine, task: ClaimedTask) -> None:
+        begun.append(task.params)
+        if task.params == 100:
+            raise ValueError("told to a log that fails")
+
+    def fail(record: logging.LogRecord) -> bool:
+        if "attempt" in record.msg:
+            raise OSError("the log is full")
+        return True
+
+    spawn(store, "job", 300)
+    logger = logging.getLogger("dura.workers")
+    logger.addFilter(fail)
+    try:
+        pool(job=job)
+        wait_until(lambda: completed(store) == 299)
+    finally:
+        logger.removeFilter(fail)
+    cancel_what_runs(store, path)
+    assert Counter(begun) == Counter(range(300))
+
+
+def test_a_heartbeat_that_fails_costs_no_thread_and_no_run(
+    store: DurableEngine, pool: Callable[..., threading.Event]
+) -> None:
+    class Failing(Heartbeat):
+        beats = 0
+
+        def beat(self) -> None:
+            self.beats += 1
+            if self.beats % 20 == 0:
+                raise OSError("nobody listens")
+
+    begun: list[int] = []
+    spawn(store, "job", 200)
+    pool(heartbeat=Failing(), job=lambda _, task: begun.append(task.params))
+    wait_until(lambda: completed(store) == 200)
+    assert Counter(begun) == Counter(range(200))

@@ -167,18 +167,18 @@ class TaskCalls(OpenedStore):
 
     def take_turns(
         self, turns: Sequence[Turn]
-    ) -> list[tuple[EngineError | None, ClaimedTask | None] | StoreError]:
+    ) -> list[tuple[EngineError | None, ClaimedTask | None] | Exception]:
         """Settle and claim for several workers in one transaction, for a pool.
 
         Returns:
             For each what `settle_and_claim` returns, or the error that kept its run from being settled.
         """
         before = disturbances()
-        taken: list[tuple[EngineError | None, ClaimedTask | None] | StoreError] = []
+        taken: list[tuple[EngineError | None, ClaimedTask | None] | Exception] = []
         for ticket in self.database.write_all_together(self._take_turns, turns):
             try:
                 lost, granted, _ = ticket.outcome()
-            except StoreError as error:
+            except Exception as error:  # noqa: BLE001 - it is this worker's; the others have their runs
                 taken.append(error)
             else:
                 taken.append((lost, None if granted is None else self._readable(granted, before)))

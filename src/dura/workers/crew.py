@@ -80,6 +80,8 @@ class Crew:
         """Workers whose runs the driver has still to carry out."""
         self._done: deque[Worker] = deque()
         """Workers whose runs it has still to settle."""
+        self._free: deque[Worker] = deque()
+        """Workers for whom the next thread that has none is to work; never any while a thread rests."""
         self._resting: list[_Hand] = []
 
     def work(self, worker: Worker) -> None:
@@ -89,19 +91,19 @@ class Crew:
         logger.info("worker %s started", worker.worker_id)
         try:
             while not terms.stop_event.is_set() or hand.worker.task is not None:
-                if terms.heartbeat is not None:
-                    terms.heartbeat.beat()
                 try:
+                    if terms.heartbeat is not None:
+                        terms.heartbeat.beat()
                     self._turn(hand)
                 except Exception as error:
                     # A store that cannot be read or written now may be so later; the pool must not shrink meanwhile.
                     logger.exception("worker %s met an error and goes on", hand.worker.worker_id)
-                    if terms.stop_event.wait(terms.poll_interval):
+                    if terms.stop_event.wait(terms.poll_interval) and hand.worker.settlement is not None:
                         # A drain waits for a lock too: what a handler has done would be done again after the lease. Past
                         # the lease it is another worker's anyway.
                         give_up = give_up or time.monotonic() + terms.claim_timeout_secs
                         busy = isinstance(error, StoreBusy) and time.monotonic() < give_up
-                        if hand.worker.settlement is None or not busy:
+                        if not busy:
                             return
                         time.sleep(_BUSY_PAUSE)
         finally:
@@ -116,13 +118,14 @@ class Crew:
         if self._may_be_driven(worker):
             with self._mutex:
                 self._driver = self._driver or hand
-                rests = self._driver is not hand
-                if rests:
+                drives = self._driver is hand
+                if not drives:
                     self._done.append(worker)
-            if rests:
-                self._rest(hand)
-            else:
+                    self._lie_down(hand)
+            if drives:
                 self._drive(hand)
+            else:
+                self._rest(hand)
             return
         with self._mutex:
             self._disband(hand)
@@ -192,11 +195,14 @@ class Crew:
             worker.task = None
         elif (handler := terms.handlers.get(task.name)) is not None:
             began = time.monotonic()
-            worker.settlement = carry_out(terms.engine, handler, task)
+            try:
+                worker.settlement = carry_out(terms.engine, handler, task)
+            finally:
+                if worker.settlement is None:
+                    # Parked; or nobody knows what became of it, and it is left to its lease.
+                    worker.task = None
             quick = worker.settlement is not None and time.monotonic() - began <= _QUICK
             self._quick_runs[task.name] = self._quick_runs.get(task.name, 0) + 1 if quick else 0
-            if worker.settlement is None:
-                worker.task = None
         else:
             worker.task = None
             delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
@@ -216,9 +222,11 @@ class Crew:
                     reaching.enter_context(worker.reaching)
                 self._take_turns(taken)
         except BaseException:
+            # This thread waits before it tries again: with a worker that has something to settle still.
+            taken.sort(key=lambda worker: worker.settlement is not None)
             with self._mutex:
                 hand.worker = taken.pop()
-                self._hand_out(taken)
+                self._set_free(taken)
                 self._disband(hand)
             raise
         quick = [worker for worker in taken if worker.has_run_of(self._is_quick)]
@@ -228,62 +236,65 @@ class Crew:
             self._carrying = True
             if not quick:
                 hand.worker = others.pop()
-            self._hand_out(others)
+            self._set_free(others)
             if not quick:
                 self._disband(hand)
                 return
-        while (begun := self._next_ready(hand)) is not None:
-            self._carry_out(begun)
+        while self._takes_next(hand):
+            self._carry_out(hand.worker)
             with self._mutex:
                 self._carried += 1
-                if self._driver is hand and self._may_be_driven(begun):
-                    self._done.append(begun)
-                else:
-                    hand.worker = begun
+                if self._driver is not hand or not self._may_be_driven(hand.worker):
                     self._disband(hand)
                     return
+                self._done.append(hand.worker)
         self._go_on(hand)
 
-    def _next_ready(self, hand: _Hand) -> Worker | None:
+    def _takes_next(self, hand: _Hand) -> bool:
         with self._mutex:
-            return self._ready.popleft() if self._driver is hand and self._ready else None
+            takes = self._driver is hand and bool(self._ready)
+            if takes:
+                hand.worker = self._ready.popleft()
+            return takes
 
     def _go_on(self, hand: _Hand) -> None:
-        """For a driver that has nothing in hand: take a worker whose run is to be settled."""
+        """For a thread that has carried out what it drove: take a run that is to be settled, if it still drives."""
         with self._mutex:
-            if self._driver is hand:
+            drives = self._driver is hand
+            if drives:
                 self._carrying = False
-            waiting = self._done or self._ready
-            if waiting:
-                hand.worker = waiting.popleft()
-                return
-        self._rest(hand)
+                hand.worker = self._done.popleft()
+            else:
+                self._lie_down(hand)
+        if not drives:
+            self._rest(hand)
 
     def _rest(self, hand: _Hand) -> None:
         """Wait for a worker. The first who rests keeps an eye on the driver."""
-        with self._mutex:
-            watches = not self._resting
-            self._resting.append(hand)
-            if self._driver is None:
-                self._hand_out(())
-        seen = -1
+        watches, seen = self._resting[:1] == [hand], -1
         while not hand.gate.acquire(timeout=_PATIENCE if watches else -1):
             with self._mutex:
                 if self._carrying and seen == self._carried:
                     self._disband(self._driver)
                 seen = self._carried
 
+    def _lie_down(self, hand: _Hand) -> None:
+        """Let the thread be given a worker, at once if one is free. Called with the mutex held; `_rest` must follow."""
+        self._resting.append(hand)
+        self._set_free(())
+
     def _disband(self, driver: _Hand | None) -> None:
         """If that is the driver, let every worker have a thread again. Called with the mutex held."""
         if driver is not None and self._driver is driver:
             self._driver, self._carrying = None, False
-            self._hand_out(())
+            self._set_free([*self._done, *self._ready])
+            self._done.clear()
+            self._ready.clear()
 
-    def _hand_out(self, workers: Sequence[Worker]) -> None:
-        """Give these workers, or without a driver all that wait, to threads that rest. Called with the mutex held."""
-        self._done.extend(workers)
-        count = len(workers) if self._driver is not None else len(self._done) + len(self._ready)
-        for _ in range(min(count, len(self._resting))):
+    def _set_free(self, workers: Sequence[Worker]) -> None:
+        """Give these workers to threads that rest, or that will. Called with the mutex held."""
+        self._free.extend(workers)
+        while self._free and self._resting:
             hand = self._resting.pop()
-            hand.worker = self._done.pop() if self._done else self._ready.popleft()
+            hand.worker = self._free.popleft()
             hand.gate.release()
