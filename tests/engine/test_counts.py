@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import ManualClock, claim, plain, rows, started
-from dura import DurableEngine, EngineError, RetryStrategy
+from dura import DurableEngine, EngineError, RetryStrategy, process_task
 from dura.store.scripts import statements
 
 
@@ -74,6 +75,15 @@ def test_counters_equal_counting_after_every_operation(
                     clock.advance(chance.choice([0, 1, 5]))
                     engine.cleanup(timedelta(seconds=chance.choice([0, 4])))
         assert kept(path) == counted(path), f"seed {seed}"
+
+
+@pytest.mark.parametrize("altered", [{"name": "b"}, {"queue": "y"}, {"task_id": "another"}])
+def test_a_claimed_task_that_its_caller_has_altered_is_counted_as_what_it_is(
+    either: DurableEngine, path: Path, altered: dict[str, Any]
+) -> None:
+    task = replace(started(either, name="a", queue="x"), **altered)
+    process_task(either, handlers={"a": lambda *_: 1, "b": lambda *_: 1}, task=task)
+    assert kept(path) == counted(path) == {("x", "a", "completed"): 1}
 
 
 def test_the_engine_reads_its_counters(engine: DurableEngine) -> None:

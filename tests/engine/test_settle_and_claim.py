@@ -168,3 +168,18 @@ def test_a_run_stays_settled_if_the_claim_after_it_fails(
     monkeypatch.setattr(engine, "claim_next", busy)
     assert engine.settle_and_claim(completed(task), NEXT) == (None, None)
     assert engine.get_task(task.task_id).state == "completed"
+
+
+def test_what_one_worker_cannot_read_costs_the_others_nothing_even_if_it_cannot_be_failed_now(
+    engine: DurableEngine, path: Path
+) -> None:
+    refs = [engine.spawn_task(name="a", params=number) for number in range(3)]
+    with plain(path) as other:
+        other.execute("UPDATE tasks SET params = '{' WHERE task_id = ?", (refs[1].task_id,))
+        other.execute(
+            "CREATE TRIGGER refused BEFORE UPDATE OF state ON runs WHEN NEW.state = 'failed' "
+            "BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        )
+    taken = engine.take_turns([Turn(None, NEXT)] * 3)
+    found = [outcome[1] for outcome in taken if isinstance(outcome, tuple)]
+    assert [task and task.params for task in found] == [0, None, 2]

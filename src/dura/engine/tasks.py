@@ -185,12 +185,21 @@ class TaskCalls(OpenedStore):
         return taken
 
     def settle(self, settlement: Settlement) -> EngineError | None:
-        """Complete or fail a run as its handler ended, for a pool.
+        """Complete or fail a run as its handler ended, whatever else of its task the caller believes.
 
         Returns:
             Why it could not be settled: it is no longer the caller's.
         """
-        return self._take_turn(Turn(settlement, None))[0]
+        run_id, token, result = settlement.run_id, settlement.token, settlement.result
+        try:
+            if result is None:
+                reason, retryable = settlement.reason, settlement.retryable
+                self.database.write(lambda tx: settle.fail(tx, run_id, token, reason, retryable=retryable))
+            else:
+                self.database.write(lambda tx: settle.complete(tx, run_id, token, result))
+        except settle.NO_LONGER_HELD as error:
+            return error
+        return None
 
     def _take_turn(self, turn: Turn) -> tuple[EngineError | None, ClaimedTask | None, bool]:
         """Why the run in hand was lost, the next run, and whether it may help to ask again if there is none."""
@@ -211,9 +220,11 @@ class TaskCalls(OpenedStore):
             params = decode(granted.params)
         except UNREADABLE as error:
             reason = {"type": "UnreadableParams", "message": f"the stored params are no JSON: {error}"}
-            self.fail_run(
-                run_id=granted.run_id, reason=reason, retryable=False, claim_token=granted.claim_token
-            )
+            # If that fails too, the run comes back when its lease runs out. Other runs were claimed with it.
+            with suppress(EngineError):
+                self.fail_run(
+                    run_id=granted.run_id, reason=reason, retryable=False, claim_token=granted.claim_token
+                )
             return None
         if granted.fresh:
             saw_fresh(self, granted.run_id, granted.claim_token, disturbances=before)

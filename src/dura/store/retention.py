@@ -59,29 +59,36 @@ def remove_tasks(tx: Transaction, most: int, *, cutoff: str) -> int:
     ended = _ended(tx, cutoff, most)
     if not ended:
         return 0
-    chosen = json.dumps([task_id for task_id, *_ in ended])
+    chosen = json.dumps(ended)
     tx.execute("DELETE FROM waits WHERE task_id IN (SELECT value FROM json_each(?))", (chosen,))
     for table in _BELONGINGS:
         if _remove_of(tx, table, chosen, _MOST_BELONGINGS) == _MOST_BELONGINGS:
             _note_rest(tx, table, chosen)
-    for _, queue, name, state in ended:
+    # Not those that were found: a damaged index finds rows that cannot be removed, again and again.
+    removed = tx.execute(
+        """
+        DELETE FROM tasks WHERE task_id IN (SELECT value FROM json_each(?)) RETURNING queue, task_name, state
+        """,
+        (chosen,),
+    ).fetchall()
+    for queue, name, state in removed:
         tx.moved(queue, name, state, None)
-    # Not how many were found: a damaged index finds rows that cannot be removed, again and again.
-    return tx.changes("DELETE FROM tasks WHERE task_id IN (SELECT value FROM json_each(?))", (chosen,))
+    return len(removed)
 
 
-def _ended(tx: Transaction, cutoff: str, most: int) -> list[tuple[str, str, str, str]]:
-    """Tasks that became terminal before `cutoff`, the oldest first: their ids, queues, names and states."""
-    ended: list[tuple[str, str, str, str]] = []
+def _ended(tx: Transaction, cutoff: str, most: int) -> list[str]:
+    """Ids of tasks that became terminal before `cutoff`, the oldest first."""
+    ended: list[str] = []
     for state in TERMINAL:
-        ended += tx.execute(
+        found = tx.execute(
             """
-            SELECT task_id, queue, task_name, state FROM tasks INDEXED BY tasks_terminal
+            SELECT task_id FROM tasks INDEXED BY tasks_terminal
             WHERE state = ? AND state IN ('completed', 'failed', 'cancelled') AND terminal_at < ?
             ORDER BY terminal_at LIMIT ?
             """,
             (state, cutoff, most - len(ended)),
         )
+        ended += [task_id for (task_id,) in found]
     return ended
 
 

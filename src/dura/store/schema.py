@@ -58,12 +58,13 @@ def prepare(database: Database, *, create: bool, upgrade: bool, mode: int | None
             _set_journal(connection, path, database.busy_seconds, fresh=False)
     if found.kind is Kind.OURS:
         return ()
-    return database.write(_build)
+    return database.write(lambda tx: _build(tx, path))
 
 
-def _build(tx: Transaction) -> tuple[str, ...]:
-    """Create or upgrade, having looked again: other processes may have been faster."""
+def _build(tx: Transaction, path: str) -> tuple[str, ...]:
+    """Create or upgrade, having looked again: other processes may have been faster, also a newer dura's, or a stranger's."""
     found = recognise(tx.connection)
+    refuse(found, path)
     report: tuple[str, ...] = ()
     if found.kind is Kind.EMPTY:
         for statement in (*statements("schema.sql"), *statements("indexes.sql")):
