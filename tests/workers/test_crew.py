@@ -104,8 +104,10 @@ def test_a_quick_handler_that_turns_slow_keeps_no_other_run_from_being_begun_or_
         if 50 <= task.params < 50 + blocked:
             assert may_end.wait(30)
 
-    spawn(store, "job", 150)
-    pool(job=job)
+    # Until then, now and then a thread that rests is called up for a run of which it is not known that it is quick.
+    names = ["job" if number % 10 or number > 40 else f"rare {number}" for number in range(150)]
+    store.spawn_many([{"name": name, "params": number} for number, name in enumerate(names)])
+    pool(**dict.fromkeys(names, job))
     try:
         wait_until(lambda: completed(store) == 150 - blocked)
     finally:
@@ -130,14 +132,15 @@ def test_slow_runs_after_quick_ones_are_carried_out_by_all_threads_at_once(
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("last", range(100, 100 + WORKERS))
 def test_a_pool_that_is_stopped_while_one_thread_works_for_all_leaves_no_run_in_hand(
-    store: DurableEngine, pool: Callable[..., threading.Event]
+    store: DurableEngine, pool: Callable[..., threading.Event], last: int
 ) -> None:
     begun: list[int] = []
 
     def job(_: DurableEngine, task: ClaimedTask) -> None:
         begun.append(task.params)
-        if len(begun) == 100:
+        if len(begun) == last:
             stop.set()
 
     stop = pool(job=job)
