@@ -289,3 +289,35 @@ def test_a_heartbeat_that_fails_costs_no_thread_and_no_run(
     pool(heartbeat=Failing(), job=lambda _, task: begun.append(task.params))
     wait_until(lambda: completed(store) == 200)
     assert Counter(begun) == Counter(range(200))
+
+
+@pytest.mark.usefixtures("eager")
+def test_who_drives_lets_go_of_the_other_workers_once_its_handler_is_not_known_to_be_quick(
+    store: DurableEngine, pool: Callable[..., threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    blocks, may_end = threading.Semaphore(0), threading.Event()
+    go_on = crew.Crew._go_on
+
+    def forgetful(self: crew.Crew, hand: Any) -> None:
+        """As if another thread had just found the handler slow."""
+        go_on(self, hand)
+        if len(begun) >= 100 and not forgotten:
+            forgotten.append(True)
+            self._quick_runs.clear()
+            blocks.release()
+
+    def job(_: DurableEngine, task: ClaimedTask) -> None:
+        begun.append(task.params)
+        if blocks.acquire(blocking=False):
+            assert may_end.wait(30)
+
+    forgotten: list[bool] = []
+    monkeypatch.setattr(crew.Crew, "_go_on", forgetful)
+    spawn(store, "job", 300)
+    pool(job=job)
+    try:
+        wait_until(lambda: completed(store) == 299)
+    finally:
+        may_end.set()
+    wait_until(lambda: completed(store) == 300)
