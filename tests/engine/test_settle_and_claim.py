@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from conftest import ManualClock, claim, dump, plain, rows, started
 from dura import ClaimedTask, DurableEngine, LeaseLost, StoreBusy, TaskCancelledError, TaskNotFound
+from dura.store import commits, connections
 from dura.store.claim import Claim
 from dura.store.settle import Settlement
 from dura.store.turns import Turn
@@ -93,14 +95,24 @@ def test_of_several_turns_a_lost_one_costs_the_others_nothing(engine: DurableEng
     assert states == ["completed", "cancelled", "failed"]
 
 
-def test_of_several_turns_that_cannot_have_the_lock_each_says_so_and_none_is_taken(path: Path) -> None:
+def test_of_several_turns_that_cannot_have_the_lock_each_says_so_after_one_wait_and_none_is_taken(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = DurableEngine(path, busy_timeout_ms=20)
     tasks = [started(engine) for _ in range(3)]
     before = dump(path)
+    waits: list[float] = []
+
+    def begin(connection: sqlite3.Connection, timeout: float) -> None:
+        waits.append(timeout)
+        connections.begin(connection, timeout)
+
+    monkeypatch.setattr(commits, "begin", begin)
     with plain(path) as other:
         other.execute("BEGIN IMMEDIATE")
         taken = engine.take_turns([Turn(completed(task), NEXT) for task in tasks])
         assert [type(turn) for turn in taken] == [StoreBusy] * 3
+        assert len(waits) == 1
         other.execute("ROLLBACK")
     assert dump(path) == before
     engine.close()

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,11 @@ import pytest
 
 from conftest import plain, rows, wait_until
 from dura import ClaimedTask, DurableEngine, Heartbeat, run_workers
+from dura.store.idle import IdleWorkers
+from dura.store.turns import Turn
 from dura.workers import crew
+from dura.workers.pool import give_back
+from dura.workers.worker import Terms, Worker
 
 WORKERS = 4
 
@@ -321,3 +325,41 @@ def test_who_drives_lets_go_of_the_other_workers_once_its_handler_is_not_known_t
     finally:
         may_end.set()
     wait_until(lambda: completed(store) == 300)
+
+
+@pytest.mark.usefixtures("eager")
+def test_runs_that_the_driver_is_just_claiming_when_the_process_ends_are_given_back(
+    store: DurableEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = Terms(
+        engine=store,
+        handlers={"job": lambda *_: None},
+        stop_event=threading.Event(),
+        heartbeat=None,
+        claim_timeout_secs=3600.0,
+        poll_interval=1.0,
+        queues=None,
+    )
+    claimed, never = threading.Event(), threading.Event()
+    take_turns = store.take_turns
+
+    def take_turns_slowly(turns: Sequence[Turn]) -> Any:
+        taken = take_turns(turns)
+        claimed.set()
+        never.wait(0.5)
+        return taken
+
+    monkeypatch.setattr(store, "take_turns", take_turns_slowly)
+    spawn(store, "job", 300)
+    workers = [Worker(terms, worker_id=f"w{number}", max_priority=None) for number in range(2)]
+    pool = crew.Crew(terms, IdleWorkers())
+    threads = [threading.Thread(target=pool.work, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    assert claimed.wait(60)
+    terms.stop_event.set()
+    give_back(workers)
+    assert "running" not in store.task_counts_by_state()
+    for thread in threads:
+        thread.join(60)
+    assert "running" not in store.task_counts_by_state()

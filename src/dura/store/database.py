@@ -112,18 +112,23 @@ class Database:
         """`write_together` for several requests of one caller, who stands in line for all of them at once.
 
         Returns:
-            Their tickets, settled.
+            Their tickets, settled. Once one of them could not have the lock in time, none of the next waits for it again.
         """
         tickets: list[Ticket[R]] = [Ticket(operation, request) for request in requests]
-        until = monotonic() + self.busy_seconds
+        until, busy = monotonic() + self.busy_seconds, None
         try:
             self._door.line_up(tickets)
             for ticket in tickets:
                 try:
                     if self._await(ticket, max(0.0, until - monotonic())):
-                        self._commits.lead(ticket)
-                except StoreBusy as busy:
-                    ticket.error = busy
+                        if busy is None:
+                            self._commits.lead(ticket)
+                        else:
+                            ticket.error = busy
+                except StoreBusy as late:
+                    ticket.error = late
+                if isinstance(ticket.error, StoreBusy):
+                    busy = ticket.error
                 self._door.leave(ticket)
         except BaseException:
             for ticket in tickets:
