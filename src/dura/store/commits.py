@@ -1,7 +1,7 @@
 """Committing: one transaction for all who wait at the door, led by whoever stands first.
 
-Each operation has a savepoint of its own, or shares one with those that ask the same thing; what fails by itself is undone
-by itself. After an error of the file nobody has succeeded, and each is served alone.
+Each operation but the first has a savepoint of its own, or shares one with those that ask the same thing; what fails by itself
+is undone by itself. After an error of the file nobody has succeeded, and each is served alone.
 """
 
 from __future__ import annotations
@@ -183,11 +183,25 @@ class Commits:
                     return
                 if len(batch) == 1:
                     _call(group, transaction)
+                elif not called:
+                    self._call_first(group, transaction)
                 else:
                     self._call_in_savepoint(group, transaction)
                 called += len(group)
             if company:
                 self._door.company(batch)
+
+    def _call_first(self, group: list[Ticket[Any]], transaction: Transaction) -> None:
+        """Call the operation of those who come first. They need no savepoint: if it fails, nothing else is undone with it."""
+        try:
+            _call(group, transaction)
+        except Exception:
+            if not transaction.connection.in_transaction:
+                raise
+            transaction.execute("ROLLBACK")
+            transaction.moves.clear()
+            begin(transaction.connection, self._connections.busy_seconds)
+            self._call_in_savepoint(group, transaction)
 
     def _call_in_savepoint(self, group: list[Ticket[Any]], transaction: Transaction) -> None:
         """Call the operation of the group's tickets; if it fails for several, call it for each alone."""

@@ -119,6 +119,8 @@ class Database:
         try:
             self._door.line_up(tickets)
             for ticket in tickets:
+                if ticket.settled:
+                    continue
                 try:
                     if self._await(ticket, max(0.0, until - monotonic())):
                         if busy is None:

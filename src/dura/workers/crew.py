@@ -36,7 +36,10 @@ _QUICK: Final = 0.0001
 """Seconds that a handler may take at most to count as quick: about what it costs to wake a thread for it."""
 
 _PROOF: Final = 16
-"""Runs in a row that must have been quick before a handler is taken for quick."""
+_LAPSE: Final = 64
+_MOST: Final = 256
+"""Runs that must have been quick before a handler is taken for quick; how many of them one that is slow takes away; how many are
+counted. So a handler that is slow oftener than once in 64 times is not taken for quick for long."""
 
 _PATIENCE: Final = 0.002
 """Seconds after which a driver that is still at the same run is found to be slow."""
@@ -69,7 +72,7 @@ class Crew:
         self._idle = idle
         self._courtesy = courtesy
         self._quick_runs: dict[str, int] = {}
-        """By task name: how many runs in a row have been quick."""
+        """By task name: how many runs have been quick."""
         self._mutex = threading.Lock()
         self._driver: _Hand | None = None
         self._carrying = False
@@ -202,7 +205,8 @@ class Crew:
                     # Parked; or nobody knows what became of it, and it is left to its lease.
                     worker.task = None
             quick = worker.settlement is not None and time.monotonic() - began <= _QUICK
-            self._quick_runs[task.name] = self._quick_runs.get(task.name, 0) + 1 if quick else 0
+            runs = self._quick_runs.get(task.name, 0)
+            self._quick_runs[task.name] = min(runs + 1, _MOST) if quick else max(runs - _LAPSE, 0)
         else:
             worker.task = None
             delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
