@@ -10,7 +10,7 @@ import pytest
 
 from dura import DurableEngine
 from dura.engine.pace import Pace
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 
 class Watch:

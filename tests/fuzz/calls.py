@@ -22,7 +22,7 @@ from conftest import TABLES
 from dura import DurableEngine, EngineError, InvalidValue, WorkflowSuspended
 from fuzz.values import JSON, WILD, BoomError, Values, functions, returning
 
-FOR_POOLS: Final = frozenset({"claim_next", "settle", "settle_and_claim", "wait_for_claim"})
+FOR_POOLS: Final = frozenset({"claim_next", "settle", "settle_and_claim", "take_turns", "wait_for_claim"})
 """Calls whose arguments a pool has made and checked; the reference says so."""
 
 PUBLIC: Final = {

@@ -20,7 +20,7 @@ from dura import CommitUnknown, DurableEngine, InvalidRunState, StoreBusy, Store
 from dura.store import commits as commits_module
 from dura.store import database as database_module
 from dura.store import door as door_module
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 
 class Caller:

@@ -12,7 +12,7 @@ from dura.engine.opened import OpenedStore, actor_of
 from dura.errors import InvalidValue
 from dura.store import audit, state
 from dura.store.audit import Actor
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 _NOTED: Final = 500
 """Characters of a value that an audit entry keeps."""

@@ -13,8 +13,8 @@ from dura.engine.opened import OpenedStore, actor_of
 from dura.records import Emitted, TaskRef
 from dura.states import State
 from dura.store import audit, events, operate
-from dura.store.connections import Transaction
 from dura.store.operate import Seen
+from dura.store.transaction import Transaction
 
 
 class OperatorCalls(OpenedStore):

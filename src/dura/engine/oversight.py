@@ -15,8 +15,8 @@ from dura.errors import InvalidValue, shown
 from dura.ids import new_id
 from dura.records import FailureInfo, Finding, TaskInfo
 from dura.store import audit, lookup, retention, upkeep
-from dura.store.connections import Transaction
 from dura.store.counts import counts, forget_zeros, rebuild
+from dura.store.transaction import Transaction
 
 _DEFAULT_RETENTION: Final = timedelta(days=30)
 

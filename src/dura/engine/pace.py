@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from dura.store.connections import Transaction
 from dura.store.database import Database
 from dura.store.retention import empty_log
+from dura.store.transaction import Transaction
 
 R = TypeVar("R")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dura.ids import new_id
-from dura.store.connections import Transaction
 from dura.store.state import put
+from dura.store.transaction import Transaction
 
 NAMESPACE: Final = "dura.audit"
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from dura.errors import LeaseLost, StepConflict, TaskCancelledError, TaskNotFound
 from dura.states import LIVE, State
-from dura.store.connections import ServeAlone, Transaction
 from dura.store.settle import check_claim
+from dura.store.transaction import ServeAlone, Transaction
 
 
 class Holder(NamedTuple):

@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 
 from dura.clock import later
 from dura.states import State
-from dura.store.connections import Transaction
 from dura.store.due import Lookout, make_due
+from dura.store.transaction import Transaction
 
 _NO_CEILING: Final = 2**63 - 1
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dura.errors import CommitUnknown, StoreError
-from dura.store.connections import Connections, Link, Transaction, begin
+from dura.store.connections import Connections, Link, begin
 from dura.store.counts import keep
 from dura.store.door import Door, Ticket
 from dura.store.faults import UNREADABLE, named
 from dura.store.idle import IdleWorkers, claims_ride_along
+from dura.store.transaction import Transaction
 
 _LONGEST_BATCH: Final = 0.02
 """Seconds after which a leader commits what it has; those who wait behind come next."""

@@ -14,11 +14,12 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from dura.errors import StoreError, StoreNotFound
 from dura.store.faults import faults_named
+from dura.store.transaction import Transaction
 
 _JOURNAL_LIMIT: Final = 64 * 1024 * 1024
 """Bytes to which the write-ahead log is cut back once a checkpoint has emptied it."""
@@ -62,10 +63,6 @@ class _Changing:
 
 
 changing: Final = _Changing()
-
-
-class ServeAlone(Exception):  # noqa: N818 - no error: a request to the door
-    """Raised by an operation that cannot serve several requests together: what it did is undone, each is served alone."""
 
 
 class Link:
@@ -112,38 +109,6 @@ class Link:
                 with changing:
                     self.connection.close()
                 self.connection = None
-
-
-class Transaction:
-    """An open write transaction, as operations see it."""
-
-    __slots__ = ("announces", "connection", "disturbs", "execute", "link", "moves", "now")
-
-    def __init__(self, link: Link, now: str) -> None:
-        assert link.connection is not None
-        self.link = link
-        self.connection = link.connection
-        self.execute = link.connection.execute
-        self.now = now
-        """The time of the operation, in the store's format."""
-        self.announces = 0
-        """How many runs have become due, or will by themselves; idle workers are granted them, or told."""
-        self.disturbs = False
-        """Set where a claim may have ended, or a step been used, otherwise than by the holder's own call."""
-        self.moves: dict[tuple[str, str, str], int] = {}
-        """By queue, name and state: how many tasks more, or fewer, there are than the counters say."""
-
-    def moved(self, queue: str, name: str, before: str | None, after: str | None, tasks: int = 1) -> None:
-        """Note that tasks have gone from one state to another; None before: they are new, None after: they are gone."""
-        moves = self.moves
-        if before is not None:
-            moves[queue, name, before] = moves.get((queue, name, before), 0) - tasks
-        if after is not None:
-            moves[queue, name, after] = moves.get((queue, name, after), 0) + tasks
-
-    def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
-        """Execute a statement and return how many rows it changed."""
-        return self.execute(sql, values).rowcount
 
 
 def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 _RECOUNT = """
     SELECT json_array(queue, task_name, state), CAST(COUNT(*) AS TEXT), min(enqueue_at)

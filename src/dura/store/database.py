@@ -25,11 +25,12 @@ from typing import Any, Final, TypeVar
 from dura.clock import Clock, to_text
 from dura.errors import StoreBusy
 from dura.store.commits import Commits
-from dura.store.connections import Connections, Transaction, changing
+from dura.store.connections import Connections, changing
 from dura.store.counts import keep
 from dura.store.door import Door, Late, Ticket
 from dura.store.faults import UNREADABLE, named
 from dura.store.idle import IdleWorkers
+from dura.store.transaction import Transaction
 
 Q = TypeVar("Q")
 R = TypeVar("R")

@@ -14,9 +14,9 @@ from typing import Final
 
 from dura.clock import later
 from dura.states import State
-from dura.store.connections import Transaction
 from dura.store.events import finish_wakes
 from dura.store.settle import Held, fail_held
+from dura.store.transaction import Transaction
 
 _BATCH: Final = 200
 """Expired leases and due sleepers that are made pending at once, each."""

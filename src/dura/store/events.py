@@ -22,8 +22,8 @@ from dura.clock import FOREVER, later
 from dura.errors import ActionRefused, InvalidValue, StepConflict
 from dura.states import SleepCause, State
 from dura.store.checkpoints import Stored, peek, write
-from dura.store.connections import Transaction
 from dura.store.settle import held
+from dura.store.transaction import Transaction
 
 SLEEP_EVENT: Final = "dura.sleep"
 """The reserved name on which durable sleeps wait; nothing emits it."""

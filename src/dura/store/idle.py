@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from dura.store.claim import Claim, Granted, claim_pending
-from dura.store.connections import Transaction
 from dura.store.door import Ticket
+from dura.store.transaction import Transaction
 
 IdleTicket = Ticket[Granted | None]
 

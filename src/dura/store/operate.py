@@ -12,8 +12,8 @@ from dura.clock import later, seconds_between
 from dura.errors import ActionRefused, TaskNotFound
 from dura.records import TaskRef
 from dura.states import TERMINAL, WAKEABLE, State
-from dura.store.connections import Transaction
 from dura.store.settle import Held, held, new_attempt
+from dura.store.transaction import Transaction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

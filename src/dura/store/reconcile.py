@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dura.ids import new_id
 from dura.states import LIVE, State
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 _DISAGREEING = """
     SELECT t.task_id, t.state FROM tasks t LEFT JOIN runs r ON r.run_id = t.last_attempt_run

@@ -21,7 +21,7 @@ import sqlite3
 from typing import Final
 
 from dura.states import TERMINAL
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 _BELONGINGS: Final = ("checkpoints", "runs")
 

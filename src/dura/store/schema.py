@@ -7,12 +7,13 @@ import sqlite3
 from typing import Final
 
 from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade, StoreNotFound
-from dura.store.connections import Transaction, execute_once_free
+from dura.store.connections import execute_once_free
 from dura.store.database import Database
 from dura.store.faults import faults_named
 from dura.store.footprint import require_file, status
 from dura.store.kinds import APPLICATION_ID, VERSION, Kind, recognise, refuse
 from dura.store.scripts import statements
+from dura.store.transaction import Transaction
 from dura.store.upgrade import upgrade_1_3_0
 
 _OLDEST_SQLITE: Final = (3, 37, 0)

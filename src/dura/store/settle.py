@@ -22,7 +22,7 @@ from dura.ids import new_id
 from dura.records import ClaimedTask
 from dura.retry import deferral_seconds, next_delay
 from dura.states import SleepCause, State
-from dura.store.connections import ServeAlone, Transaction
+from dura.store.transaction import ServeAlone, Transaction
 
 _UNREADABLE_STRATEGY_DELAY: Final = 30.0
 """Seconds before the next attempt of a task whose stored strategy cannot be read."""

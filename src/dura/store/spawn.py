@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from dura.clock import later
 from dura.records import TaskRef
 from dura.states import SleepCause, State
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 _PENDING: Final = State.PENDING, None
 _ASLEEP: Final = State.SLEEPING, SleepCause.DELAY

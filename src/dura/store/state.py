@@ -8,7 +8,7 @@ from datetime import datetime
 
 from dura.clock import moment_or_never
 from dura.errors import ActionRefused
-from dura.store.connections import Transaction
+from dura.store.transaction import Transaction
 
 _SHOWN = 200
 """Characters of a value that a refusal carries."""

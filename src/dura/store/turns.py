@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from dura.errors import EngineError
 from dura.store.claim import Claim, Granted, claim
-from dura.store.connections import Transaction
 from dura.store.due import Lookout
 from dura.store.settle import NO_LONGER_HELD, Settlement, complete_all, settle
+from dura.store.transaction import Transaction
 
 
 class Turn(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from dura.store.connections import Transaction
 from dura.store.counts import rebuild
 from dura.store.reconcile import reconcile
 from dura.store.scripts import statements
+from dura.store.transaction import Transaction
 
 _NEW_COLUMNS: Final = (
     "ALTER TABLE tasks ADD COLUMN queue TEXT NOT NULL DEFAULT 'default'",
