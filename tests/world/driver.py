@@ -40,7 +40,7 @@ async def main(path: Path, uid: int, moment: str, views: str, *ids: str) -> None
 
 
 async def _drive(path: Path, clock: ManualClock, shop: Shop, views: tuple[str, ...]) -> dict[str, Any]:
-    tried: list[tuple[bool, bool, str]] = []
+    tried: list[tuple[str, bool, bool, str]] = []
     pressed = 0
     async with running(path, clock) as pilot:
         app = monitor(pilot)
@@ -48,7 +48,7 @@ async def _drive(path: Path, clock: ManualClock, shop: Shop, views: tuple[str, .
 
         def note(outcome: Outcome) -> None:
             if outcome.action in ACTIONS:
-                tried.append((outcome.done, outcome.refused, outcome.text))
+                tried.append((outcome.action, outcome.done, outcome.refused, outcome.text))
             told(outcome)
 
         app.main.report = note  # type: ignore[method-assign]

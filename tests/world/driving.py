@@ -6,6 +6,7 @@ registry, a new key or action included.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +21,8 @@ from textual.widgets import Button, Input, TextArea
 from dura_tui import screens
 from dura_tui.keys import KEYS, VIEW_KEYS
 from dura_tui.screens.dialog import Dialog
-from tui.harness import Screen, Shop, go_to, monitor, table, until, view
+from tui.harness import Screen, Shop, go_to, monitor, table, text, until, view
+from tui.settling import settled
 
 VIEWS: Final = (*(each.key for each in VIEW_KEYS), "detail")
 
@@ -64,8 +66,16 @@ async def hit(pilot: Screen, key: str) -> None:
 
 
 async def settle(pilot: Screen) -> None:
-    """Wait until what was set off, and what that set off, has been seen to."""
-    await until(pilot, lambda: not monitor(pilot).typing)
+    """Wait until what was set off, and what that set off, has been seen to: actions carried out, and dialogs answered."""
+    await until(pilot, lambda: not (monitor(pilot).typing or acting() or "Looking " in text(pilot)))
+    # What an action's thread said last.
+    await settled(pilot.app)
+
+
+def acting() -> bool:
+    """Whether an action is being carried out."""
+    lasting = ("dura-tui-feed", "dura-tui-hangup")
+    return any(t.name.startswith("dura-tui-") and t.name not in lasting for t in threading.enumerate())
 
 
 async def show(pilot: Screen, number: str, task_id: str) -> None:
@@ -134,7 +144,8 @@ async def answer(pilot: Screen) -> int:
                 area.text = "1"
         await settle(pilot)
         for key in ("ctrl+s", "y"):
-            if pilot.app.screen is screen and key in dialog_keys():
+            writing = isinstance(screen.focused, Input | TextArea) and key == "y"
+            if pilot.app.screen is screen and not writing:
                 await hit(pilot, key)
                 pressed += 1
         for button in list(screen.query(Button)):
