@@ -21,6 +21,7 @@ from dura.store.claim import Claim
 from dura.store.idle import IdleWorkers
 from dura.workers import pool as pool_module
 from dura.workers.crew import Crew
+from dura.workers.signals import Signals
 from dura.workers.worker import Terms, Worker
 
 
@@ -467,5 +468,5 @@ def test_a_drain_may_see_the_last_thread_end_between_two_looks() -> None:
     thread = Ending(target=lambda: None)
     thread.start()
     thread.join()
-    pool_module._drain([], [thread], pool_module.Signals(), 5)
+    pool_module._drain([], [thread], Signals(), 5)
     assert thread.looks >= 2

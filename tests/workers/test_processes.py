@@ -26,8 +26,8 @@ from dura.clock import system_clock
 from dura.workers import place, processes
 from dura.workers.child import BEAT, _obey
 from dura.workers.place import Place
-from dura.workers.pool import Signals
 from dura.workers.share import Share, deal
+from dura.workers.signals import Signals
 from dura.workers.worker import Terms
 from workers.spread import HANDLERS, tell
 

@@ -19,7 +19,6 @@ from dura import DurableEngine, run_worker, run_workers
 from dura.store.claim import Claim
 from dura.store.database import Database
 from dura.workers import logwatch, wakeup
-from dura.workers.pool import Signals
 from dura.workers.wakeup import Wakeup
 
 NEVER = 3600.0
@@ -250,15 +249,3 @@ def test_ctrl_c_ends_an_idle_wait_at_once(path: Path, wait: str, said: str) -> N
     finally:
         program.kill()
         program.wait()
-
-
-def test_a_signal_that_comes_while_another_thread_wakes_is_not_lost() -> None:
-    """A handler may run between any two steps of a `wake` on its own thread."""
-    signals = Signals()
-    with signals.caught():
-        for _ in range(200):
-            signal.raise_signal(signal.SIGTERM)
-            signals.wake()
-            signals.wait()
-            signals.wait()
-    assert signals.count == 200

@@ -72,6 +72,7 @@ def test_without_permission_nothing_that_can_be_pressed_changes_the_store(
     with shared_folder() as folder:
         path = folder / "store.db"
         engine = DurableEngine(path, clock=clock)
+        engine.emit_event(event_name="noted", actor="ann@web1")
         shop = fill(engine)
         if writer == "none":
             engine.close()

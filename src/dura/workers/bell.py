@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Self
 
+_GONE = -1
+
 
 class Bell:
-    """Inside its block it can be rung; who waits waits for `mouth` too."""
+    """Inside its block it can be rung; who waits for something else as well waits for `mouth` too."""
+
+    mouth = _GONE
+    _clapper = _GONE
+
+    def __init__(self) -> None:
+        # A handler may interrupt a ring by one of its own. What is rung late must not be written to another file's descriptor.
+        self._ringing = threading.RLock()
 
     def __enter__(self) -> Self:
         self.mouth, self._clapper = os.pipe()
@@ -19,20 +29,32 @@ class Bell:
         return self
 
     def __exit__(self, *about: object) -> None:
-        os.close(self.mouth)
-        os.close(self._clapper)
+        with self._ringing:
+            mouth, clapper = self.mouth, self._clapper
+            self.mouth = self._clapper = _GONE
+            os.close(mouth)
+            os.close(clapper)
 
     def ring(self) -> None:
-        """End the present wait, or the next."""
-        # Full: it rings already.
-        with suppress(BlockingIOError):
-            os.write(self._clapper, b"!")
+        """End the present wait, or the next. Nothing happens outside the block."""
+        with self._ringing:
+            if self._clapper != _GONE:
+                # Full: it rings already.
+                with suppress(BlockingIOError):
+                    os.write(self._clapper, b"!")
 
     def hush(self) -> None:
         """Stop ringing."""
         with suppress(BlockingIOError):
             while os.read(self.mouth, 512):
                 pass
+
+    def wait(self) -> None:
+        """Wait until it is rung, however long that takes, and hush it."""
+        rung = select.poll()
+        rung.register(self.mouth, select.POLLIN)
+        rung.poll()
+        self.hush()
 
     @contextmanager
     def rung_by(self, event: threading.Event) -> Iterator[None]:

@@ -22,8 +22,9 @@ from typing import Final
 from dura.health import Heartbeat
 from dura.log import logger_of
 from dura.workers.courtesy import Courtesy
-from dura.workers.pool import Signals, give_back, run_threads
+from dura.workers.pool import give_back, run_threads
 from dura.workers.share import Share
+from dura.workers.signals import Signals
 from dura.workers.worker import Terms, Worker, default_worker_id
 
 logger = logger_of("dura.workers")
@@ -73,7 +74,8 @@ def work(connection: Connection, pickled: bytes) -> None:
         target=_obey, args=(connection, share.parent, terms, signals), name="dura-parent", daemon=True
     ).start()
     try:
-        run_threads(terms, workers, signals, share.grace, Courtesy())
+        with signals:
+            run_threads(terms, workers, signals, share.grace, Courtesy())
     finally:
         # Now and not at exit: before that, multiprocessing waits for the processes that handlers have started.
         atexit.unregister(give_back)

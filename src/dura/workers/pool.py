@@ -14,10 +14,8 @@ import atexit
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from queue import SimpleQueue
-from types import FrameType
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from dura.checks import listed, name, names, seconds, whole
@@ -28,6 +26,7 @@ from dura.log import logger_of
 from dura.workers.courtesy import Courtesy
 from dura.workers.crew import Crew
 from dura.workers.executor import Handler
+from dura.workers.signals import Signals
 from dura.workers.wakeup import Wakeup
 from dura.workers.worker import REACH_SECONDS, Terms, Worker, default_worker_id
 
@@ -40,39 +39,6 @@ _TICK: Final = 0.05
 """How often a drain looks for a signal, in seconds."""
 
 _REPORT_SECONDS: Final = 2.0
-
-
-class Signals:
-    """Counts the signals that ask for an end. The handler only counts and puts: it may run between any two instructions."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.latest = 0
-        self._calls: SimpleQueue[None] = SimpleQueue()
-
-    def note(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - the handler's signature
-        """Count a signal. Any thread may call it."""
-        self.count += 1
-        self.latest = number
-        self.wake()
-
-    def wake(self) -> None:
-        """End the present `wait`, or the next. Any thread may call it, and a handler too: nothing else that wakes may."""
-        self._calls.put(None)
-
-    def wait(self) -> None:
-        """Wait for a signal, or to be woken."""
-        self._calls.get()
-
-    @contextmanager
-    def caught(self) -> Iterator[None]:
-        """Catch SIGINT and SIGTERM inside the block, and put back whatever caught them before."""
-        before = {number: signal.signal(number, self.note) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def run_worker(
@@ -182,11 +148,7 @@ def run_workers(
         Worker(terms, worker_id=default_worker_id(f"worker_{number}"), max_priority=max_priority)
         for number, max_priority in enumerate(priorities)
     ]
-    signals = Signals()
-    if handle_signals:
-        with signals.caught():
-            run_threads(terms, workers, signals, shutdown_grace_secs)
-    else:
+    with Signals() as signals, signals.caught() if handle_signals else nullcontext():
         run_threads(terms, workers, signals, shutdown_grace_secs)
 
 
@@ -208,9 +170,9 @@ def _priorities(worker_count: int, lanes: Sequence[tuple[int, int]]) -> list[int
 def run_threads(
     terms: Terms, workers: list[Worker], signals: Signals, grace: float, courtesy: Courtesy | None = None
 ) -> None:
-    """Run the workers on as many threads until the end is asked for, then drain them."""
+    """Run the workers on as many threads until the end is asked for, then drain them. Inside the block of `signals`."""
     try:
-        with Wakeup(terms.engine, terms.stop_event, signals.wake) as wakeup:
+        with Wakeup(terms.engine, terms.stop_event, signals.ring) as wakeup:
             crew = Crew(terms, wakeup.idle, courtesy)
             threads = [
                 threading.Thread(target=crew.work, args=(worker,), name=f"dura-worker-{number}", daemon=True)
@@ -220,8 +182,9 @@ def run_threads(
                 for thread in threads:
                     thread.start()
                 logger.info("%d workers on %s", len(workers), terms.engine.db_path)
-                while not terms.stop_event.is_set() and not signals.count:
-                    signals.wait()
+                with signals.told():
+                    while not terms.stop_event.is_set() and not signals.count:
+                        signals.wait()
                 terms.stop_event.set()
                 _drain(workers, threads, signals, grace)
             except BaseException:

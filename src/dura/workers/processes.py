@@ -26,11 +26,10 @@ from typing import Final
 
 from dura.errors import InvalidValue, PoolFailed
 from dura.log import logger_of
-from dura.workers.bell import Bell
 from dura.workers.child import BEAT, DRAIN, END, FAILED, READY
 from dura.workers.place import START_SECONDS, Place
-from dura.workers.pool import Signals
 from dura.workers.share import deal
+from dura.workers.signals import Signals
 from dura.workers.worker import Terms
 
 logger = logger_of("dura.workers")
@@ -60,10 +59,13 @@ def run_processes(
     _check_here()
     places = [Place(number, share) for number, share in enumerate(deal(terms, priorities, processes, grace))]
     try:
-        with Bell() as bell:
-            signals = _RingingSignals(bell)
-            with signals.caught() if handle_signals else nullcontext(), bell.rung_by(terms.stop_event):
-                _Pool(terms, places, signals, bell, grace).run()
+        with (
+            Signals() as signals,
+            signals.caught() if handle_signals else nullcontext(),
+            signals.told(),
+            signals.rung_by(terms.stop_event),
+        ):
+            _Pool(terms, places, signals, grace).run()
     finally:
         terms.engine.close()
 
@@ -88,25 +90,13 @@ def _check_here() -> None:
         )
 
 
-class _RingingSignals(Signals):
-    """Signals that end the parent's wait."""
-
-    def __init__(self, bell: Bell) -> None:
-        super().__init__()
-        self._bell = bell
-
-    def wake(self) -> None:
-        self._bell.ring()
-
-
 class _Pool:
     """The parent's work."""
 
-    def __init__(self, terms: Terms, places: list[Place], signals: Signals, bell: Bell, grace: float) -> None:
+    def __init__(self, terms: Terms, places: list[Place], signals: Signals, grace: float) -> None:
         self._terms = terms
         self._places = places
         self._signals = signals
-        self._bell = bell
         self._grace = grace
         self._proven = False
         """Whether any process has ever been ready."""
@@ -143,7 +133,7 @@ class _Pool:
         """At exit, of a pool in a daemon thread: multiprocessing would wait for the processes, and nobody end them."""
         if os.getpid() == self._pid:
             self._leaving = True
-            self._bell.ring()
+            self._signals.ring()
             self._over.wait(2 * _LAST_SECONDS)
 
     def _running(self) -> list[Place]:
@@ -169,8 +159,8 @@ class _Pool:
         if not self._draining:
             seconds = min([seconds, *(place.due - now for place in self._due())])
         connections = [place.connection for place in self._running() if place.connection is not None]
-        wait([self._bell.mouth, *connections], max(seconds, 0))
-        self._bell.hush()
+        wait([self._signals.mouth, *connections], max(seconds, 0))
+        self._signals.hush()
         for place in self._running():
             self._hear(place)
             if place.hung_at_start():

@@ -1,0 +1,134 @@
+"""Every signal that asks a pool for its end is counted, and ends the wait for one, whatever the thread was doing as it came."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from conftest import wait_until
+from dura import DurableEngine, run_workers
+from dura.workers.bell import Bell
+from dura.workers.signals import Signals
+
+HANG = 30.0
+
+
+@pytest.fixture
+def signals() -> Iterator[Signals]:
+    """Signals that are caught."""
+    with Signals() as signals, signals.caught():
+        yield signals
+
+
+@contextmanager
+def rescued(signals: Signals) -> Iterator[threading.Event]:
+    """End by a ring of our own, and say so, what would wait for ever."""
+    over, rescue = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        if not over.wait(HANG):
+            rescue.set()
+            signals.ring()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    yield rescue
+    over.set()
+    watcher.join()
+
+
+def rests(thread: int) -> bool:
+    """Whether the thread with this native id sleeps, as often as one looks: it waits for more than for the interpreter."""
+    stat = Path(f"/proc/self/task/{thread}/stat")
+    return all(stat.read_text().rpartition(")")[2].split()[0] == "S" for _ in range(50))
+
+
+def test_a_signal_that_another_thread_is_given_ends_the_wait(signals: Signals) -> None:
+    """As one does that comes between the last look of the main thread and its wait: no handler runs at the moment."""
+    main = threading.get_native_id()
+
+    def interrupt() -> None:
+        wait_until(lambda: rests(main))
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    with signals.told(), rescued(signals) as rescue:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        signals.wait()
+        thread.join()
+    assert not rescue.is_set()
+    assert (signals.count, signals.latest) == (1, signal.SIGTERM)
+
+
+def test_an_application_that_catches_signals_itself_can_stop_a_pool_that_waits(path: Path) -> None:
+    stop, main = threading.Event(), threading.get_native_id()
+
+    def stopped(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    def interrupt() -> None:
+        wait_until(worked.is_set)
+        wait_until(lambda: rests(main))
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        if not stop.wait(HANG):
+            hung.set()
+            stop.set()
+
+    engine = DurableEngine(path)
+    engine.spawn_task(name="work", params=None)
+    hung, worked = threading.Event(), threading.Event()
+    before = signal.signal(signal.SIGUSR1, stopped)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        run_workers(
+            engine,
+            handlers={"work": lambda engine, task: worked.set()},
+            worker_count=1,
+            handle_signals=False,
+            stop_event=stop,
+        )
+    finally:
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert not hung.is_set()
+
+
+def test_a_signal_that_comes_while_the_bell_is_rung_is_not_lost(signals: Signals) -> None:
+    """A handler may run between any two steps of a ring on its own thread."""
+    for rung in range(200):
+        signal.raise_signal(signal.SIGTERM)
+        signals.ring()
+        signals.wait()
+        assert signals.count == rung + 1
+
+
+def test_what_was_told_of_signals_before_is_told_of_them_again() -> None:
+    with Bell() as other:
+        before = signal.set_wakeup_fd(other._clapper, warn_on_full_buffer=False)
+        try:
+            with Signals() as signals, signals.caught(), signals.told():
+                pass
+            assert signal.set_wakeup_fd(before) == other._clapper
+        finally:
+            signal.set_wakeup_fd(before)
+
+
+def test_a_ring_after_its_block_writes_to_no_other_file(tmp_path: Path) -> None:
+    """The number of a closed descriptor is given to the next file that is opened: a store, say."""
+    with Bell() as bell:
+        closed = bell._clapper
+    taken = [os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)]
+    while taken[-1] < closed:
+        taken.append(os.dup(taken[0]))
+    bell.ring()
+    assert os.fstat(taken[0]).st_size == 0
+    for descriptor in taken:
+        os.close(descriptor)
