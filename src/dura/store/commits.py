@@ -40,6 +40,8 @@ def _disturb() -> None:
 
 def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
     """Those whom one call of their operation can serve, together; every other alone."""
+    if len(tickets) == 1:
+        return [tickets]
     groups: dict[object, list[Ticket[Any]]] = {}
     for ticket in tickets:
         groups.setdefault(ticket if ticket.request is None else ticket.operation, []).append(ticket)
@@ -47,16 +49,14 @@ def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
 
 
 def _call(group: list[Ticket[Any]], transaction: Transaction) -> None:
-    operation = group[0].operation
-    for ticket in group:
-        ticket.error = None
-    if group[0].request is None:
-        transaction.disturbs = True
-        group[0].result = operation(transaction)
+    first = group[0]
+    if first.request is None:
+        first.error, transaction.disturbs = None, True
+        first.result = first.operation(transaction)
     else:
-        results = operation(transaction, [ticket.request for ticket in group])
+        results = first.operation(transaction, [ticket.request for ticket in group])
         for ticket, result in zip(group, results, strict=True):
-            ticket.result = result
+            ticket.result, ticket.error = result, None
 
 
 class Commits:
@@ -176,7 +176,8 @@ class Commits:
             self._door.company(batch)
         while called < len(batch):
             groups = _groups(batch[called:])
-            batch[called:] = [ticket for group in groups for ticket in group]
+            if len(groups) > 1:
+                batch[called:] = [ticket for group in groups for ticket in group]
             for group in groups:
                 if called and time.monotonic() - began > _LONGEST_BATCH:
                     self._door.put_back(batch[called:])

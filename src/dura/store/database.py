@@ -118,12 +118,13 @@ class Database:
         tickets: list[Ticket[R]] = [Ticket(operation, request) for request in requests]
         until, busy = monotonic() + self.busy_seconds, None
         try:
-            self._door.line_up(tickets)
+            leads = self._door.line_up(tickets)
             for ticket in tickets:
                 if ticket.settled:
                     continue
                 try:
-                    if self._await(ticket, max(0.0, until - monotonic())):
+                    if leads or self._await(ticket, max(0.0, until - monotonic())):
+                        leads = False
                         if busy is None:
                             self._commits.lead(ticket)
                         else:
@@ -141,8 +142,7 @@ class Database:
 
     def _stand_in_line(self, ticket: Ticket[R]) -> R:
         try:
-            self._door.line_up([ticket])
-            if self._await(ticket, self.busy_seconds):
+            if self._door.line_up([ticket]) or self._await(ticket, self.busy_seconds):
                 self._commits.lead(ticket)
         finally:
             try:
@@ -210,8 +210,8 @@ class Database:
         ticket: Ticket[None] = Ticket(lambda _: None, alone=True)
         if not self.inside():
             with suppress(Late):
-                self._door.line_up([ticket])
-                self._door.wait(ticket, _FORK_PATIENCE)
+                if not self._door.line_up([ticket]):
+                    self._door.wait(ticket, _FORK_PATIENCE)
         connections = self._connections
         held = connections.freeze(_FORK_PATIENCE)
         for link in held:

@@ -37,7 +37,11 @@ _NEXT_LOOK: Final = 0.1
 class Ticket(Generic[R]):
     """One caller's operation and what became of it."""
 
-    __slots__ = ("alone", "error", "gate", "left", "operation", "request", "result", "settled")
+    settled = False
+    left = False
+    """Whether the caller is gone, also before its time (Ctrl-C): nobody would lead in its place."""
+    result: R | None = None
+    error: BaseException | None = None
 
     def __init__(self, operation: Callable[..., Any], request: Any = None, *, alone: bool = False) -> None:
         self.operation = operation
@@ -45,11 +49,6 @@ class Ticket(Generic[R]):
         """What the operation is asked to do, if it is one that serves many requests at once; else None."""
         self.alone = alone
         """Whether it must run on its caller's own thread, in a transaction of its own."""
-        self.settled = False
-        self.left = False
-        """Whether the caller is gone, also before its time (Ctrl-C): nobody would lead in its place."""
-        self.result: R | None = None
-        self.error: BaseException | None = None
         self.gate = threading.Lock()
         """Held until the ticket is settled or leads."""
         self.gate.acquire()
@@ -98,14 +97,20 @@ class Door:
         """How many leaders do not wait for company, since the last one waited in vain: twice as many each time."""
         self._doubts_left = 0
 
-    def line_up(self, tickets: Sequence[Ticket[Any]]) -> None:
-        """Put the tickets of one caller at the end of the line. For each, `wait` and `leave` must follow."""
+    def line_up(self, tickets: Sequence[Ticket[Any]]) -> bool:
+        """Put the tickets of one caller at the end of the line. `leave` must follow for each, `wait` before it.
+
+        Returns:
+            Whether the first of them leads already. It need not wait.
+        """
+        line = self._line
         with self._mutex:
-            self._line.extend(tickets)
-            if self._line[0] is tickets[0]:
-                tickets[0].let_go()
-            elif 0 < self._awaited <= len(self._line):
-                self._line[0].let_go()
+            line.extend(tickets)
+            if line[0] is tickets[0]:
+                return True
+            if 0 < self._awaited <= len(line):
+                line[0].let_go()
+            return False
 
     def wait(self, ticket: Ticket[Any], timeout: float) -> bool:
         """Wait in line until the ticket leads or a leader has settled it.
@@ -171,10 +176,11 @@ class Door:
         """Take the ticket out of the line and let whoever is first lead. Repeating the call does no harm."""
         with self._mutex:
             ticket.left = True
-            if ticket in self._line:
-                self._line.remove(ticket)
-            if self._line:
-                self._line[0].let_go()
+            line = self._line
+            if line and ticket in line:
+                line.remove(ticket)
+            if line:
+                line[0].let_go()
 
     def _leads(self, ticket: Ticket[Any]) -> bool:
         with self._mutex:
