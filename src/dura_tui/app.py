@@ -15,6 +15,7 @@ from rich.markup import escape
 from textual import on
 from textual._path import CSSPathType
 from textual.app import App, SystemCommand
+from textual.message import Message
 from textual.screen import Screen
 
 from dura.clock import Clock, system_clock
@@ -156,6 +157,16 @@ class DuraApp(Drawing):
     def stop_feed(self) -> None:
         """End the reader's thread and close the file."""
         self._feed.stop()
+
+    def post_message(self, message: Message) -> bool:
+        """Take a message, of any thread. Returns whether it was taken: not after the end, which an action may outlast."""
+        try:
+            return super().post_message(message)
+        except RuntimeError:
+            # The event loop was closed in between.
+            if self.is_running:
+                raise
+            return False
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

@@ -151,7 +151,7 @@ async def test_a_payload_like_a_hidden_one_begins_with_null_and_is_emitted_witho
         await pilot.press("ctrl+s")
         await says(pilot, "Emit this event?")
         await pilot.press("y")
-        await until(pilot, lambda: "login:2" in (row[1] for row in dump(path)["events"]))
+        await says(pilot, "✓ emitted login:2")
     payload = next(row[2] for row in dump(path)["events"] if row[1] == "login:2")
     assert json.loads(payload) == {"by": "ann", "token": None}
 
@@ -208,7 +208,8 @@ async def test_a_hidden_value_is_edited_only_once_its_marks_are_replaced(
         await says(pilot, "Set this value?")
         assert SECRET not in text(pilot)
         await pilot.press("y")
-        await until(pilot, lambda: engine.get_state(namespace="stripe", key="account")["token"] == "new")
+        await says(pilot, "✓ set stripe/account")
+        assert engine.get_state(namespace="stripe", key="account")["token"] == "new"
         await pilot.press("a")
         await says(pilot, "stripe/account")
         assert SECRET not in text(pilot)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
+from textual.message import Message
 
 from conftest import ManualClock
 from dura import DurableEngine
+from dura_tui.app import DuraApp
+from dura_tui.messages import ActionDone
+from dura_tui.orders import Outcome
 from tui.harness import Shop, fill, gone, monitor, running, says, tick, until
 
 
@@ -120,3 +126,33 @@ async def test_a_reader_that_breaks_is_opened_anew(
         await says(pilot, "● live", "charge_order")
         await until(pilot, lambda: monitor(pilot).trouble is None)
     assert shop.pending
+
+
+def test_an_action_that_ends_just_after_the_monitor_is_no_error(
+    still: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posts, over = threading.Event(), threading.Event()
+    taken: list[bool] = []
+
+    async def act_and_end() -> threading.Thread:
+        async with running(still, clock) as pilot:
+            app = monitor(pilot)
+
+            def enabled(app: DuraApp, message: Message) -> bool:
+                """The app has been found to be open, and is not any more when the message is handed over."""
+                if isinstance(message, ActionDone):
+                    posts.set()
+                    assert over.wait(60)
+                return True
+
+            monkeypatch.setattr(DuraApp, "check_message_enabled", enabled)
+            done = ActionDone(Outcome("wake", done=True, text="woke it"))
+            acting = threading.Thread(target=lambda: taken.append(app.post_message(done)))
+            acting.start()
+            assert posts.wait(60)
+        return acting
+
+    acting = asyncio.run(act_and_end())
+    over.set()
+    acting.join(60)
+    assert taken == [False]
