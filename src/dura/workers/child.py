@@ -107,7 +107,7 @@ def _obey(connection: Connection, parent: int, terms: Terms, signals: Signals) -
                     signals.note(*number)
                     signals.note(*number)
                 terms.stop_event.set()
-            if heartbeat is not None and heartbeat.seconds_since_beat() < time.monotonic() - told:
+            if heartbeat is not None and time.monotonic() - told > heartbeat.seconds_since_beat():
                 told = time.monotonic()
                 connection.send((BEAT,))
     except (EOFError, OSError):
