@@ -134,6 +134,11 @@ class Terminal:
         wanted = termios.ICANON | termios.ECHO
         return bool(termios.tcgetattr(self.far)[3] & wanted == wanted)
 
+    def stopped(self) -> bool:
+        """Whether the program has been stopped, as by Ctrl-Z. Before it is, a signal to go on would be lost."""
+        flags = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.process.pid, flags) is not None
+
     def shown(self) -> Shown:
         """What the output so far makes it show."""
         output = self.output

@@ -64,6 +64,7 @@ def test_a_termination_signal_gives_the_terminal_back(terminal: Terminal) -> Non
 
 def test_a_monitor_that_was_stopped_draws_the_whole_screen_when_it_goes_on(terminal: Terminal) -> None:
     terminal.process.send_signal(signal.SIGTSTP)
+    wait_until(terminal.stopped)
     wait_until(lambda: b"\x1b[?1049l" in terminal.output)
     terminal.process.send_signal(signal.SIGCONT)
     wait_until(lambda: all(word in terminal.shown().text for word in ("Overview", "throughput", "live")))

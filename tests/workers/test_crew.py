@@ -66,7 +66,7 @@ def pool(store: DurableEngine) -> Iterator[Callable[..., threading.Event]]:
     yield start
     stop.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive()
     assert "running" not in store.task_counts_by_state()
 
@@ -106,7 +106,7 @@ def test_a_quick_handler_that_turns_slow_keeps_no_other_run_from_being_begun_or_
 
     def job(_: DurableEngine, task: ClaimedTask) -> None:
         if 50 <= task.params < 50 + blocked:
-            assert may_end.wait(30)
+            assert may_end.wait(60)
 
     # Until then, now and then a thread that rests is called up for a run of which it is not known that it is quick.
     names = ["job" if number % 10 or number > 40 else f"rare {number}" for number in range(150)]
@@ -123,7 +123,7 @@ def test_a_quick_handler_that_turns_slow_keeps_no_other_run_from_being_begun_or_
 def test_slow_runs_after_quick_ones_are_carried_out_by_all_threads_at_once(
     store: DurableEngine, pool: Callable[..., threading.Event], *, same_name: bool
 ) -> None:
-    together = threading.Barrier(WORKERS, timeout=20)
+    together = threading.Barrier(WORKERS, timeout=60)
 
     def slow(*_: object) -> None:
         together.wait()
@@ -147,9 +147,11 @@ def test_a_pool_that_is_stopped_while_one_thread_works_for_all_leaves_no_run_in_
         if len(begun) == last:
             stop.set()
 
+    others = set(threading.enumerate())
     stop = pool(job=job)
     spawn(store, "job", 400)
-    wait_until(lambda: "running" not in store.task_counts_by_state() and stop.is_set())
+    wait_until(lambda: stop.is_set() and set(threading.enumerate()) <= others)
+    assert "running" not in store.task_counts_by_state()
     assert completed(store) == len(begun) == len(set(begun))
 
 
@@ -186,11 +188,11 @@ def test_runs_that_cannot_be_settled_for_a_lock_are_settled_later_and_not_carrie
         begun.append(task.params)
         if len(begun) == 100:
             many.set()
-            assert locked.wait(30)
+            assert locked.wait(60)
 
     spawn(store, "job", 300)
     pool(job=job)
-    assert many.wait(30)
+    assert many.wait(60)
     with plain(path) as other:
         other.execute("BEGIN IMMEDIATE")
         locked.set()
@@ -314,7 +316,7 @@ def test_who_drives_lets_go_of_the_other_workers_once_its_handler_is_not_known_t
     def job(_: DurableEngine, task: ClaimedTask) -> None:
         begun.append(task.params)
         if blocks.acquire(blocking=False):
-            assert may_end.wait(30)
+            assert may_end.wait(60)
 
     forgotten: list[bool] = []
     monkeypatch.setattr(crew.Crew, "_go_on", forgetful)

@@ -338,7 +338,7 @@ def test_a_process_without_signs_of_life_is_not_spoken_for(store: DurableEngine)
     assert lively.heartbeat is not None
     assert not ours.poll(0.6)
     lively.heartbeat.beat()
-    assert ours.poll(20)
+    assert ours.poll(60)
     assert ours.recv() == (BEAT,)
     assert not ours.poll(0.6)
     ours.close()

@@ -59,6 +59,11 @@ class Program:
         """The pool's processes so far."""
         return [int(pid) for pid in re.findall(r"process \d of the pool \(pid (\d+)\) starts", self.log)]
 
+    def wait_until_none_claims(self) -> None:
+        """Wait until both processes drain: the one with a run in hand says so, the other one ends."""
+        self.wait_for("draining, ")
+        wait_until(lambda: sum(map(exists, self.processes())) == 1)
+
     def end(self) -> int:
         """Wait for its end, and that of the pool's processes. Returns the exit code."""
         code = self.process.wait(60)
@@ -118,7 +123,7 @@ def test_ctrl_c_in_a_terminal_reaches_all_and_drains_as_one_signal(
     program = start(terminal=os.ttyname(theirs))
     begun(program, tmp_path)
     os.write(ours, b"\x03")
-    program.wait_for("draining, ", 2)
+    program.wait_until_none_claims()
     late = held(store, tmp_path)
     (tmp_path / "go").touch()
     assert program.end() == 0
@@ -175,6 +180,7 @@ def test_processes_whose_parent_is_killed_finish_what_they_have_and_end(
     begun(program, tmp_path)
     program.process.kill()
     program.wait_for("is gone; this one drains by itself", 2)
+    program.wait_until_none_claims()
     late = held(store, tmp_path)
     (tmp_path / "go").touch()
     program.end()
@@ -226,6 +232,7 @@ def test_the_program_of_the_how_to_does_what_it_says(start: Callable[..., Progra
     )
     program = start("primes.py")
     wait_until(lambda: engine.task_counts_by_state() == {"completed": 2})
+    wait_until(lambda: len(program.processes()) == 4)
     assert [engine.get_task(task.task_id).result for task in tasks] == [25, "hello ada"]
     program.process.send_signal(signal.SIGINT)
     assert program.end() == 0

@@ -137,8 +137,8 @@ def test_a_store_that_cannot_be_read_for_a_while_is_watched_again(
     os.rename(path, moved)
     store.database.before_fork()()
     wait_until(lambda: "cannot look for other processes' work" in caplog.text)
-    os.rename(moved, path)
     woken = idler.woken
+    os.rename(moved, path)
     wait_until(lambda: idler.woken > woken)
     with plain(path) as other:
         woken = idler.woken
