@@ -68,17 +68,19 @@ def await_line(process: subprocess.Popen[str], part: str) -> None:
 
 
 def test_a_killed_process_costs_no_attempt_and_no_finished_step(
-    store: DurableEngine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    store: DurableEngine, path: Path, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     task = store.spawn_task(name="two_steps", params=None, max_attempts=1)
-    victim = start()
+    victim = start("3600")
     wait_until(lambda: "second-begins" in ledger(tmp_path))
     victim.send_signal(signal.SIGKILL)
     victim.wait(60)
     assert store.get_task(task.task_id).state == "running"
+    with plain(path) as other:
+        other.execute("UPDATE runs SET claim_expires_at = started_at WHERE state = 'running'")
 
     (tmp_path / "go").touch()
-    start()
+    start("3600")
     wait_until(lambda: store.get_task(task.task_id).state == "completed")
     assert store.get_task(task.task_id).result == {"steps": ["first", "second-ends"], "attempt": 1}
     assert ledger(tmp_path) == ["first", "second-begins", "second-begins", "second-ends"]
@@ -104,7 +106,7 @@ def test_the_first_signal_drains(
     store: DurableEngine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path, number: signal.Signals
 ) -> None:
     task = store.spawn_task(name="two_steps", params=None)
-    process = start()
+    process = start("3600")
     wait_until(lambda: "second-begins" in ledger(tmp_path))
     process.send_signal(number)
     await_line(process, "draining")

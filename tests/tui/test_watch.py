@@ -147,8 +147,7 @@ def test_on_a_terminal_a_last_line_says_where_the_task_is(path: Path, live: Dura
         assert b"\x1b[?1049h" not in terminal.output
         live.complete_run(run_id=task.run_id, result=None, claim_token=task.claim_token)
         assert terminal.process.wait(60) == 0
-        wait_until(lambda: "✓ completed" in said(terminal))
-        assert b"\x1b[?25h" in terminal.output
+        wait_until(lambda: "✓ completed" in said(terminal) and b"\x1b[?25h" in terminal.output)
     finally:
         terminal.end()
 
