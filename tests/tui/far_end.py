@@ -122,8 +122,8 @@ class Terminal:
 
     def resize(self, columns: int, lines: int) -> None:
         """Make it another size, and tell the program as a terminal does; what it shows begins anew."""
-        self._set_size(self.far, (columns, lines))
         self._fed, self._shown = len(self.output), Shown(columns, lines)
+        self._set_size(self.far, (columns, lines))
         self.process.send_signal(signal.SIGWINCH)
 
     def press(self, keys: str) -> None:
