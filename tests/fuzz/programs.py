@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -123,7 +124,12 @@ def judge(line: list[str], ended: Ended, *, codes: dict[int, str], path: Path, n
         ended.code != no_store or str(path) in ended.err or line[:1] != [str(path)], "the file is not named"
     )
     for name, text in (("output", ended.out), ("complaint", ended.err)):
-        odd = {character for character in text if not character.isprintable() and character != "\n"}
+        # A wide or unbreakable space is no printable character, but nothing to obey either.
+        odd = {
+            character
+            for character in text
+            if not character.isprintable() and character != "\n" and unicodedata.category(character) != "Zs"
+        }
         demand(not odd, f"the {name} holds what a terminal would obey: {odd!r}")
     if "--json" in line and not {"--help", "-h", "--version", "--print-config"} & {*line} and ended.out:
         json.loads(ended.out)
