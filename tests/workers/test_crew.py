@@ -18,7 +18,8 @@ from dura.store.idle import IdleWorkers
 from dura.store.turns import Turn
 from dura.workers import crew
 from dura.workers.pool import give_back
-from dura.workers.worker import Terms, Worker
+from dura.workers.worker import Worker
+from workers.terms import terms_of
 
 WORKERS = 4
 
@@ -333,15 +334,7 @@ def test_who_drives_lets_go_of_the_other_workers_once_its_handler_is_not_known_t
 def test_runs_that_the_driver_is_just_claiming_when_the_process_ends_are_given_back(
     store: DurableEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    terms = Terms(
-        engine=store,
-        handlers={"job": lambda *_: None},
-        stop_event=threading.Event(),
-        heartbeat=None,
-        claim_timeout_secs=3600.0,
-        poll_interval=1.0,
-        queues=None,
-    )
+    terms = terms_of(store)
     claimed, never = threading.Event(), threading.Event()
     take_turns = store.take_turns
 

@@ -22,7 +22,8 @@ from dura.store.idle import IdleWorkers
 from dura.workers import pool as pool_module
 from dura.workers.crew import Crew
 from dura.workers.signals import Signals
-from dura.workers.worker import Terms, Worker
+from dura.workers.worker import Worker
+from workers.terms import terms_of
 
 
 @pytest.fixture
@@ -415,15 +416,7 @@ def test_a_run_that_is_just_being_claimed_when_the_process_ends_is_given_back_to
 ) -> None:
     """Another process gives a run back, and a worker of one that ends as well has begun to look before it was told."""
     task = store.spawn_task(name="job", params=None)
-    terms = Terms(
-        engine=store,
-        handlers={"job": lambda *_: None},
-        stop_event=threading.Event(),
-        heartbeat=None,
-        claim_timeout_secs=3600.0,
-        poll_interval=1.0,
-        queues=None,
-    )
+    terms = terms_of(store)
     claimed, never = threading.Event(), threading.Event()
     claim = store.claim_next
 

@@ -28,8 +28,8 @@ from dura.workers.child import BEAT, _obey
 from dura.workers.place import Place
 from dura.workers.share import Share, deal
 from dura.workers.signals import Signals
-from dura.workers.worker import Terms
 from workers.spread import HANDLERS, tell
+from workers.terms import terms_of
 
 
 @pytest.fixture
@@ -81,18 +81,6 @@ def pool(store: DurableEngine) -> Iterator[Callable[..., Pool]]:
         each.end()
 
 
-def terms_of(engine: DurableEngine, handlers: dict[str, Any] | None = None) -> Terms:
-    return Terms(
-        engine=engine,
-        handlers={"tell": tell} if handlers is None else handlers,
-        stop_event=threading.Event(),
-        heartbeat=None,
-        claim_timeout_secs=1,
-        poll_interval=1,
-        queues=None,
-    )
-
-
 def ledger(folder: Path) -> list[str]:
     file = folder / "ledger"
     return [line.split()[0] for line in file.read_text().splitlines()] if file.exists() else []
@@ -114,13 +102,15 @@ def process_of(folder: Path, line: str) -> int:
 def test_workers_are_dealt_out_evenly_and_those_of_each_lane_too(
     store: DurableEngine, priorities: list[int | None], shares: list[tuple[int | None, ...]]
 ) -> None:
-    dealt: list[Share] = [pickle.loads(share) for share in deal(terms_of(store), priorities, 3, 1.0)]
+    dealt: list[Share] = [
+        pickle.loads(share) for share in deal(terms_of(store, {"tell": tell}, lease=1), priorities, 3, 1.0)
+    ]
     assert [share.priorities for share in dealt] == shares
 
 
 def test_a_process_opens_the_store_with_the_engines_options_and_makes_none(path: Path) -> None:
     engine = DurableEngine(path, clock=clock_of_this_module, busy_timeout_ms=77, synchronous="NORMAL")
-    share: Share = pickle.loads(deal(terms_of(engine), [None], 1, 1.0)[0])
+    share: Share = pickle.loads(deal(terms_of(engine, {"tell": tell}, lease=1), [None], 1, 1.0)[0])
     engine.close()
     opened = share.open_engine()
     assert opened.db_path == engine.db_path
