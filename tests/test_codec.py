@@ -6,6 +6,7 @@ import json
 import math
 from datetime import UTC, datetime
 from decimal import Decimal
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -80,8 +81,15 @@ def test_a_lone_surrogate_is_kept_as_an_escape_that_utf8_can_hold() -> None:
     assert decode(text) == "\ud800"
 
 
-def test_the_text_is_plain_json() -> None:
-    assert json.loads(encode({"a": [1, "é"]}, "it")) == {"a": [1, "é"]}
+class Level(IntEnum):
+    HIGH = 2
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, False, -7, 2**70, Level.HIGH, 'say "é"\x00\u2028\ud800', "", 1.5, {"a": [1, "é"]}]
+)
+def test_the_text_is_what_the_standard_module_writes(value: Any) -> None:
+    assert encode(value, "it") == json.dumps(value)
 
 
 def test_sql_null_and_json_null_are_both_none() -> None:
