@@ -152,7 +152,7 @@ def test_a_second_signal_gives_the_runs_back_and_ends_all(
     program = start()
     begun(program, tmp_path)
     os.killpg(program.process.pid, number)
-    program.wait_for("draining, ", 2)
+    program.wait_until_none_claims()
     os.killpg(program.process.pid, number)
     assert program.end() == 128 + number
     again = store.claim_task(worker_id="next")
