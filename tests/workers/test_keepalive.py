@@ -60,10 +60,10 @@ def test_a_lost_lease_is_not_taken_back(
 
 def test_no_thread_is_left_behind(engine: DurableEngine) -> None:
     task = claimed(engine)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError), keep_alive(engine, task, at_most_secs=60):
         raise ZeroDivisionError
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("inf"), float("nan")])
