@@ -141,16 +141,20 @@ class Database:
         return tickets
 
     def _stand_in_line(self, ticket: Ticket[R]) -> R:
+        in_line = True
         try:
-            if self._door.line_up([ticket]) or self._await(ticket, self.busy_seconds):
+            in_line = self._door.line_up([ticket]) or self._await(ticket, self.busy_seconds)
+            if in_line:
                 self._commits.lead(ticket)
         finally:
-            try:
-                self._door.leave(ticket)
-            except BaseException:
-                # Ctrl-C: whoever is next must not wait for a leader that is gone.
-                self._door.leave(ticket)
-                raise
+            # A leader that settles another has taken it out of the line.
+            if in_line:
+                try:
+                    self._door.leave(ticket)
+                except BaseException:
+                    # Ctrl-C: whoever is next must not wait for a leader that is gone.
+                    self._door.leave(ticket)
+                    raise
         return ticket.outcome()
 
     def _await(self, ticket: Ticket[Any], timeout: float) -> bool:

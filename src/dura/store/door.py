@@ -98,7 +98,7 @@ class Door:
         self._doubts_left = 0
 
     def line_up(self, tickets: Sequence[Ticket[Any]]) -> bool:
-        """Put the tickets of one caller at the end of the line. `leave` must follow for each, `wait` before it.
+        """Put the tickets of one caller at the end of the line. For each, `wait` must follow, and `leave` as it says.
 
         Returns:
             Whether the first of them leads already. It need not wait.
@@ -120,7 +120,7 @@ class Door:
             timeout: The longest wait for the operation to begin, in seconds. One that a leader is running ends soon.
 
         Returns:
-            Whether the ticket leads. Else it is settled. In any case, an exception included, `leave` must follow.
+            Whether the ticket leads. Then, and after an exception, `leave` must follow. Else it is settled.
 
         Raises:
             Late: The wait was too long; the operation was not run.
@@ -131,7 +131,7 @@ class Door:
             if self._withdraw(ticket):
                 raise Late
             timeout = _NEXT_LOOK
-        return self._leads(ticket)
+        return not ticket.settled and self._leads(ticket)
 
     def settle(self, batch: Sequence[Ticket[Any]], error: Exception | None) -> None:
         """For the leader: let every caller of the batch go on, with the error if there is one."""
