@@ -251,17 +251,22 @@ class StepCalls(OpenedStore):
         self, task_id: str, run_id: str | None, claim_token: int | None
     ) -> tuple[Holder | None, CurrentClaim | None]:
         """Whose call it is, by the token given or by the current claim, and in the latter case that claim."""
+        claim = current_claim(self)
+        if (
+            claim_token is None
+            and claim is not None
+            and task_id == claim.task.task_id
+            and (run_id is None or run_id == claim.task.run_id)
+        ):
+            token = claim.task.claim_token
+            return (None, None) if token is None else (Holder(claim.task.run_id, token), claim)
         text(task_id, "task_id")
         optional_text(run_id, "owner_run_id")
-        if claim_token is not None:
-            if run_id is None:
-                raise InvalidValue("claim_token says whose claim it is only together with owner_run_id")
-            return Holder(run_id, whole(claim_token, "claim_token")), None
-        claim = current_claim(self)
-        if claim is None or claim.task.task_id != task_id or run_id not in (None, claim.task.run_id):
+        if claim_token is None:
             return None, None
-        token = claim.task.claim_token
-        return (None, None) if token is None else (Holder(claim.task.run_id, token), claim)
+        if run_id is None:
+            raise InvalidValue("claim_token says whose claim it is only together with owner_run_id")
+        return Holder(run_id, whole(claim_token, "claim_token")), None
 
 
 def _duration(value: float) -> float:
