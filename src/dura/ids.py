@@ -11,6 +11,10 @@ import os
 import random
 import threading
 import time
+from typing import Final
+
+_VERSION_7: Final = 0x7 << 76 | 0x2 << 62
+"""The bits that say so."""
 
 _lock = threading.Lock()
 _last = 0
@@ -31,7 +35,7 @@ def new_ids(count: int) -> list[str]:
         first = max(ticks, _last + 1)
         _last = first + count - 1
     return [
-        f"{each >> 12:012x}7{each & 0xFFF:03x}{0x2 << 62 | _random.getrandbits(62):016x}"
+        (each >> 12 << 80 | _VERSION_7 | (each & 0xFFF) << 64 | _random.getrandbits(62)).to_bytes(16).hex()
         for each in range(first, first + count)
     ]
 
