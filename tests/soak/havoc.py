@@ -45,6 +45,14 @@ class Program:
         mine = self.process.pid
         return sorted(_of_session(mine), key=lambda pid: pid != mine)
 
+    def listens(self) -> bool:
+        """Whether it catches the signal that asks it to end: one that has just been started would die of it."""
+        with suppress(OSError):
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
+            caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+            return bool(caught & 1 << signal.SIGTERM - 1)
+        return False
+
     def over(self) -> bool:
         """Whether it has ended by itself."""
         return self.process.poll() is not None
@@ -149,6 +157,7 @@ class Havoc:
         """Ask all to end, and wait for it. Returns their exit codes."""
         self.go_on()
         for program in self.programs:
+            wait_until(lambda program=program: program.over() or program.listens())  # type: ignore[misc]
             if not program.over():
                 program.process.terminate()
         codes = [program.process.wait(60) for program in self.programs]

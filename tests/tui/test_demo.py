@@ -32,6 +32,14 @@ from dura_tui.demo.handlers import APPROVAL_SECONDS, CHUNKS, LEASE_SECONDS, Shop
 EVERYTHING = Want(leases=50, sleepers=100, awaited=50, failures=20, workers=True, throughput=True, events=50)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A process that is to die has as much time for it as it takes to start on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dura_tui.demo.crash._PATIENCE_SECONDS", 60.0)
+        yield
+
+
 @pytest.fixture(scope="module")
 def demo() -> Iterator[DemoStore]:
     with DemoStore() as demo:
