@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from dura import ClaimedTask, DurableEngine, EngineError, NotStorable
+from dura import ClaimedTask, DurableEngine, EngineError, NotStorable, StoreBusy
 from dura.store.claim import Claim
 from dura.store.idle import IdleWorkers
 from dura.store.settle import Settlement
@@ -190,25 +190,27 @@ def _settled(world: World, task: ClaimedTask, value: Any) -> type[EngineError] |
 
 
 def settle_all(held: list[ClaimedTask], values: list[Any]) -> Call:
-    """What one thread does for several workers: settle the runs that they have in hand."""
+    """What one thread does for several workers: settle the runs that they have in hand.
+
+    Each is told by itself. One that could not have the lock is not settled, though another leader may settle the next.
+    """
     turns = [Turn(_settlement(task, value), None) for task, value in zip(held, values, strict=True)]
 
     def real(engine: DurableEngine) -> Any:
         taken = engine.take_turns(turns)
         whys = [turn[0] if isinstance(turn, tuple) else turn for turn in taken]
-        return tuple(None if why is None else type(why) for why in whys)
+        return [None if why is None else type(why) for why in whys]
 
     def settled(place: int) -> Moment:
         def rules(world: World, got: Any) -> Any:
-            lost = _settled(world, held[place], values[place])
-            if isinstance(got, tuple) and got[place] is not lost:
+            if got[place] is not StoreBusy and got[place] is not _settled(world, held[place], values[place]):
                 raise OtherwiseError
             return got if place + 1 == len(held) else None
 
         return Moment(rules)
 
     moments = tuple(settled(place) for place in range(len(held)))
-    return Call(f"settle {values}", real, moments, busy=tuple(range(len(held))))
+    return Call(f"settle {values}", real, moments)
 
 
 def turn(task: ClaimedTask, value: Any, worker: str) -> Call:
