@@ -44,9 +44,10 @@ class _LastClaim(threading.local):
         self.engine: Callable[[], object] = lambda: None
 
     def sighting(self, engine: object, task: ClaimedTask) -> Sighting | None:
-        """What the claim's own transaction showed, if this is the claim."""
+        """What the claim's own transaction showed, if this is the claim. Once: whoever works on it then may use steps."""
         if self.run_id != task.run_id or self.token != task.claim_token or self.engine() is not engine:
             return None
+        self.run_id = ""
         return Sighting(set(), self.disturbances, self.until)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import ManualClock, claim, plain, rows, started
-from dura import ClaimedTask, DurableEngine, LeaseLost, TaskCancelledError
+from dura import ClaimedTask, DurableEngine, LeaseLost, StoreBusy, TaskCancelledError, process_task
 from dura import current as current_module
 from dura.current import holding
 from dura.store import commits as commits_module
@@ -72,6 +72,30 @@ def test_the_first_step_of_a_task_without_steps_does_not_look(
     seconds[0] += 0.06
     with holding(engine, task):
         assert looks(engine, lambda: step(engine, task, "a")) > 0
+
+
+def test_a_claim_that_is_worked_on_again_finds_the_steps_of_the_first_time(
+    path: Path, clock: ManualClock, seconds: list[float]
+) -> None:
+    """The outcome could not be written, and the caller tries the whole run once more, at once."""
+    engine = DurableEngine(path, clock=clock, busy_timeout_ms=0)
+    task, ran = started(engine), []
+
+    def pay(engine: DurableEngine, task: ClaimedTask) -> None:
+        engine.checkpoint(task_id=task.task_id, step_name="pay", fn=lambda: ran.append("paid"))
+
+    def pay_and_lock(engine: DurableEngine, task: ClaimedTask) -> None:
+        pay(engine, task)
+        other.execute("BEGIN IMMEDIATE")
+
+    with plain(path) as other:
+        with pytest.raises(StoreBusy):
+            process_task(engine, handlers={task.name: pay_and_lock}, task=task)
+        other.execute("ROLLBACK")
+    process_task(engine, handlers={task.name: pay}, task=task)
+    assert ran == ["paid"]
+    assert engine.get_task(task.task_id).state == "completed"
+    engine.close()
 
 
 def test_the_first_step_of_an_attempt_finds_what_an_earlier_one_finished(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
 from dura import ClaimedTask, RetryStrategy
 from model.outside import Operator
-from model.rows import NEVER, SLEEP
+from model.rows import NEVER, SLEEP, Run, Task
 
 if TYPE_CHECKING:
     from model.side_by_side import SideBySide
@@ -88,17 +88,18 @@ def callers(draw: st.DrawFn) -> Who:
     if not chosen and kind != "any":
         chosen = machine.claims[::-1]
     if not chosen:
-        chosen = [_as_claimed(task.task_id, run) for task, run in machine.store.runs()] or [GHOST]
+        chosen = [_as_claimed(task, run) for task, run in machine.store.runs()] or [GHOST]
     how = draw(
         st.sampled_from(("token", "token", "token", "context", "context", "nobody", "nobody", "forged"))
     )
     return Who(draw(st.sampled_from(chosen)), how)
 
 
-def _as_claimed(task_id: str, run: Any) -> ClaimedTask:
+def _as_claimed(task: Task, run: Run) -> ClaimedTask:
     return ClaimedTask(
-        run_id=run.run_id, task_id=task_id, attempt=run.attempt, name="a", params=None, claim_token=run.token
-    )
+        run_id=run.run_id, task_id=task.task_id, attempt=run.attempt, name=task.name, params=None,
+        claim_token=run.token, queue=task.queue,
+    )  # fmt: skip
 
 
 @st.composite
