@@ -6,6 +6,7 @@ What they do they write to the ledger in the folder that their params name, a li
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import re
 import subprocess
@@ -52,11 +53,21 @@ def start_a_program(engine: DurableEngine, task: ClaimedTask) -> int:
     return subprocess.run([sys.executable, "-c", ends_itself], check=False).returncode
 
 
+def end_a_child(engine: DurableEngine, task: ClaimedTask) -> int | None:
+    """Fork a child, end it as multiprocessing does, and return how it ended."""
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    child.start()
+    child.terminate()
+    child.join()
+    return child.exitcode
+
+
 HANDLERS = {
     "tell": tell,
     "hold": hold,
     "keep_the_interpreter": keep_the_interpreter,
     "start_a_program": start_a_program,
+    "end_a_child": end_a_child,
 }
 
 

@@ -178,10 +178,11 @@ def test_each_process_works_under_ids_of_its_own_until_the_stop_event(
     assert not path.with_name(path.name + "-wal").exists()
 
 
-def test_a_program_that_a_handler_starts_can_be_ended_by_signals(
-    store: DurableEngine, pool: Callable[..., Pool]
+@pytest.mark.parametrize("name", ["start_a_program", "end_a_child"])
+def test_what_a_handler_starts_can_be_ended_by_signals(
+    store: DurableEngine, pool: Callable[..., Pool], name: str
 ) -> None:
-    task = store.spawn_task(name="start_a_program", params=None)
+    task = store.spawn_task(name=name, params=None)
     pool()
     wait_until(lambda: store.get_task(task.task_id).state == "completed")
     assert store.get_task(task.task_id).result == -signal.SIGTERM

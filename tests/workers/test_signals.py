@@ -132,3 +132,18 @@ def test_a_ring_after_its_block_writes_to_no_other_file(tmp_path: Path) -> None:
     assert os.fstat(taken[0]).st_size == 0
     for descriptor in taken:
         os.close(descriptor)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_a_forked_child_does_there_what_it_did_before_the_pool(number: signal.Signals) -> None:
+    earlier = signal.signal(number, lambda *_: os._exit(7))
+    try:
+        with Signals() as signals, signals.caught(), signals.told():
+            child = os.fork()
+            if child == 0:
+                os.kill(os.getpid(), number)
+                os._exit(1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            assert signals.count == 0
+    finally:
+        signal.signal(number, earlier)

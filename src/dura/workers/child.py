@@ -24,7 +24,7 @@ from dura.log import logger_of
 from dura.workers.courtesy import Courtesy
 from dura.workers.pool import give_back, run_threads
 from dura.workers.share import Share
-from dura.workers.signals import Signals
+from dura.workers.signals import Signals, catch
 from dura.workers.worker import Terms, Worker, default_worker_id
 
 logger = logger_of("dura.workers")
@@ -88,9 +88,8 @@ def _do_nothing_at_signals() -> None:
     def nothing(number: int, frame: FrameType | None) -> None:
         pass
 
-    for number in LEFT_TO_THE_PARENT:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, nothing)
+    heeded = [number for number in LEFT_TO_THE_PARENT if signal.getsignal(number) is not signal.SIG_IGN]
+    catch(heeded, nothing)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_PARENT)
 
 

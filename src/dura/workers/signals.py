@@ -7,12 +7,44 @@ interpreter rings the bell itself, at the moment of the signal (`signal.set_wake
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 from dura.workers.bell import Bell
+
+
+def catch(
+    numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]
+) -> Callable[[], None]:
+    """Let the handler have these signals, in this process alone. For the main thread.
+
+    A child that is forked inherits all handlers, but none of what ours tell. There a signal does what it did before, lest
+    nobody could end the child: `multiprocessing` does it by SIGTERM, and then waits.
+
+    Returns:
+        What puts back whatever caught them before.
+    """
+    process = os.getpid()
+
+    def caught(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == process:
+            handler(number, frame)
+            return
+        signal.set_wakeup_fd(-1)
+        put_back()
+        signal.raise_signal(number)
+
+    def put_back() -> None:
+        for number, earlier in before.items():
+            signal.signal(number, signal.SIG_DFL if earlier is None else earlier)
+
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, caught)
+    return put_back
 
 
 class Signals(Bell):
@@ -33,12 +65,11 @@ class Signals(Bell):
     @contextmanager
     def caught(self) -> Iterator[None]:
         """Catch SIGINT and SIGTERM inside the block, and put back whatever caught them before. For the main thread."""
-        before = {number: signal.signal(number, self.note) for number in (signal.SIGINT, signal.SIGTERM)}
+        put_back = catch((signal.SIGINT, signal.SIGTERM), self.note)
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            put_back()
 
     @contextmanager
     def told(self) -> Iterator[None]:
