@@ -87,15 +87,27 @@ def test_ctrl_c_on_the_main_thread_gives_the_run_back_and_is_raised_again(engine
     assert (again.run_id, again.attempt, again.reclaims) == (task.run_id, 1, 0)
 
 
-def test_an_exception_whose_message_cannot_be_shown_still_fails_the_attempt(engine: DurableEngine) -> None:
+@pytest.mark.parametrize(
+    ("told_by", "broken"),
+    [
+        ("__str__", RuntimeError),
+        ("__str__", SystemExit),
+        ("__str__", GeneratorExit),
+        ("__notes__", RuntimeError),
+    ],
+)
+def test_an_exception_that_cannot_be_told_still_fails_the_attempt(
+    engine: DurableEngine, told_by: str, broken: type[BaseException]
+) -> None:
     task = claimed(engine, max_attempts=1)
 
-    class Mute(Exception):  # noqa: N818
-        def __str__(self) -> str:
-            raise RuntimeError
+    def tell(self: Exception) -> str:
+        raise broken
+
+    mute = type("Mute", (Exception,), {told_by: property(tell) if told_by == "__notes__" else tell})
 
     def handler(engine: DurableEngine, task: ClaimedTask) -> None:
-        raise Mute
+        raise mute
 
     process_task(engine, handlers={"job": handler}, task=task)
     assert engine.get_task(task.task_id).failure_reason["type"] == "Mute"

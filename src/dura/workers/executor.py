@@ -167,16 +167,23 @@ def _failure(task: ClaimedTask, reason: dict[str, str], *, retryable: bool = Tru
 
 def describe(error: BaseException) -> dict[str, str]:
     """The reason that an attempt failed by an exception: its type, message and traceback, each bounded."""
-    try:
-        message = str(error)
-    except Exception as broken:  # noqa: BLE001 - a user's __str__ may raise anything
-        message = f"(its message cannot be shown: {type(broken).__name__})"
-    lines = "".join(traceback.format_exception(error))
+    message = _told(lambda: str(error), "message")
+    lines = _told(lambda: "".join(traceback.format_exception(error)), "traceback")
     return {
         "type": type(error).__name__,
         "message": _bounded(message, _LONGEST_MESSAGE),
         "traceback": _bounded(lines, _LONGEST_TRACEBACK),
     }
+
+
+def _told(tell: Callable[[], str], what: str) -> str:
+    """What the exception tells of itself, which is code of the user's too, and may raise anything, SystemExit included."""
+    try:
+        return tell()
+    except BaseException as broken:
+        if isinstance(broken, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise
+        return f"(its {what} cannot be shown: {type(broken).__name__})"
 
 
 def _bounded(text: str, longest: int) -> str:
