@@ -66,8 +66,8 @@ def test_a_line_is_told_with_its_arguments_without_the_secret(caplog: pytest.Log
 
 
 def test_a_logger_reads_its_lines_once_however_often_it_is_asked_for() -> None:
-    filters = logger_of("dura.workers").filters
-    assert logger_of("dura.workers").filters == filters
+    filters = logger_of("dura.workers").logger.filters
+    assert logger_of("dura.workers").logger.filters == filters
     assert len(filters) == len(set(filters))
 
 
@@ -81,3 +81,31 @@ def test_every_logger_of_dura_is_one_of_these() -> None:
     assert others == []
     for name in ("dura", "dura.workers"):
         assert [type(each).__name__ for each in logging.getLogger(name).filters] == ["_Hiding"]
+
+
+class _Down(logging.Handler):
+    """One that sends lines somewhere else, and cannot."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise ConnectionError("the log's collector is down")
+
+
+def test_a_log_that_fails_costs_no_run_and_is_told_on_standard_error(
+    engine: DurableEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down, logger = _Down(), logging.getLogger("dura.workers")
+    logger.addHandler(down)
+    try:
+        task = started(engine, max_attempts=1)
+        process_task(engine, handlers={"job": fails}, task=task)
+    finally:
+        logger.removeHandler(down)
+    assert engine.get_task(task.task_id).state == "failed"
+    assert "ConnectionError: the log's collector is down" in capsys.readouterr().err
+
+
+def test_a_line_names_the_place_that_it_comes_from(
+    engine: DurableEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    logged(engine, caplog)
+    assert [record.filename for record in caplog.records] == ["executor.py"]
