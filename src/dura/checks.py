@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from typing import TypeVar
 
 from dura.clock import Clock, system_clock
-from dura.errors import InvalidValue, shown
+from dura.errors import InvalidValue, StoreNotFound, shown
 
 T = TypeVar("T")
 
@@ -35,6 +35,22 @@ def path(value: str | os.PathLike[str], what: str) -> str:
         if isinstance(found, str) and "\0" not in found and _encodable(found):
             return found
     raise InvalidValue(f"{what} must be a path, as text that a file's name can be, not {shown(value)}")
+
+
+def absolute(found: str) -> str:
+    """Where a path leads now, which is to stay so when the program changes its working folder.
+
+    Raises:
+        StoreNotFound: The working folder, from which it would lead, has been deleted.
+    """
+    try:
+        return os.path.abspath(found)
+    except FileNotFoundError as error:
+        raise StoreNotFound(
+            f"{found}: the working folder, where this path begins, has been deleted. Change to one that exists, or give "
+            "the whole path.",
+            path=found,
+        ) from error
 
 
 def _encodable(found: str) -> bool:

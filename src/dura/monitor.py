@@ -18,7 +18,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from dura.checks import optional_clock, text, whole
+from dura.checks import absolute, optional_clock, text, whole
 from dura.checks import path as check_path
 from dura.clock import Clock
 from dura.errors import InvalidValue, shown
@@ -55,7 +55,7 @@ class Monitor:
         clock: Clock | None = None,
         redaction: Redaction | None = None,
     ) -> None:
-        self.path: Final = os.path.abspath(check_path(path, "path"))
+        self.path: Final = absolute(check_path(path, "path"))
         """The store's file."""
         self._clock = optional_clock(clock, "clock")
         if redaction is not None and not isinstance(redaction, Redaction):

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from dura import (
     StoreNotFound,
     StoreTooNew,
 )
+from dura.monitor import Monitor
 from store.openers import open_at
 
 
@@ -46,6 +47,38 @@ def test_a_new_store_is_ours_by_number_and_gives_freed_pages_back(path: Path) ->
     assert {name for (name,) in rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")} == {
         "tasks", "runs", "checkpoints", "events", "waits", "state",
     }  # fmt: skip
+
+
+def test_an_engine_stays_with_its_file_when_the_program_changes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    DurableEngine(tmp_path / "elsewhere" / "store.db").close()
+    monkeypatch.chdir(tmp_path)
+    engine = DurableEngine("store.db")
+    monkeypatch.chdir("elsewhere")
+    started(engine)
+    engine.close()
+    assert engine.task_counts_by_state() == {"running": 1}
+    engine.close()
+    assert rows(tmp_path / "elsewhere" / "store.db", "SELECT * FROM tasks") == []
+
+
+@pytest.mark.parametrize("opens", [DurableEngine, Monitor])
+def test_a_path_that_begins_in_a_deleted_folder_is_refused(
+    opens: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(
+        StoreNotFound, match=r"store\.db: the working folder, .* give the whole path"
+    ) as error:
+        opens("store.db")
+    assert error.value.path == "store.db"
+    with closing(opens(tmp_path / "store.db")):
+        pass
 
 
 def test_a_closed_store_is_one_file(path: Path, tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from dura.checks import optional_clock, optional_text, path, permissions, text, whole
+from dura.checks import absolute, optional_clock, optional_text, path, permissions, text, whole
 from dura.clock import Clock
 from dura.codec import decode
 from dura.current import CurrentClaim, current_claim
-from dura.errors import InvalidValue, shown
+from dura.errors import InvalidValue, StoreError, shown
 from dura.log import logger_of
 from dura.store.audit import Actor
 from dura.store.database import Database
@@ -72,6 +72,8 @@ class OpenedStore:
             ValueError: An argument is out of range.
         """
         where = path(db_path, "db_path")
+        if where in ("", ":memory:"):
+            raise StoreError("a store is a file: give a path, not an empty name or ':memory:'", path=where)
         clock = optional_clock(clock, "clock")
         if not isinstance(synchronous, str) or synchronous not in _SYNCHRONOUS:
             raise InvalidValue(
@@ -84,7 +86,7 @@ class OpenedStore:
         if mode is not None:
             permissions(mode, "mode")
         self.database = Database(
-            where,
+            absolute(where),
             clock=clock,
             busy_timeout_ms=busy_timeout_ms,
             synchronous=synchronous,
@@ -100,7 +102,7 @@ class OpenedStore:
 
     @property
     def db_path(self) -> str:
-        """The path that the engine was opened with."""
+        """The store's file: the path that the engine was opened with, made absolute."""
         return self.database.path
 
     def now(self) -> datetime:

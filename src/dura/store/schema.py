@@ -102,8 +102,6 @@ def _check_library(path: str) -> None:
 
 
 def _check_path(path: str, *, create: bool) -> None:
-    if not path or path == ":memory:":
-        raise StoreError("a store is a file: give a path, not an empty name or ':memory:'", path=path)
     found = status(path, path)
     if found is not None:
         require_file(found, path)
