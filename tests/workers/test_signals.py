@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -13,7 +14,7 @@ from types import FrameType
 import pytest
 
 from conftest import wait_until
-from dura import DurableEngine, run_workers
+from dura import ClaimedTask, DurableEngine, run_workers
 from dura.workers.bell import Bell
 from dura.workers.signals import Signals
 
@@ -119,6 +120,42 @@ def test_what_was_told_of_signals_before_is_told_of_them_again() -> None:
             assert signal.set_wakeup_fd(before) == other._clapper
         finally:
             signal.set_wakeup_fd(before)
+
+
+def test_an_event_loop_calls_its_handlers_for_signals_that_came_while_a_pool_kept_it_waiting(
+    path: Path,
+) -> None:
+    called: list[str] = []
+
+    def work(engine: DurableEngine, task: ClaimedTask) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGUSR1, called.append, "its own")
+        loop.add_signal_handler(signal.SIGTERM, called.append, "the pool's")
+        run_workers(engine, handlers={"work": work}, worker_count=1)
+        await asyncio.sleep(0)
+        await asyncio.to_thread(wait_until, lambda: called)
+
+    engine = DurableEngine(path)
+    engine.spawn_task(name="work", params=None)
+    asyncio.run(main())
+    assert called == ["its own"]
+
+
+def test_who_was_told_of_signals_before_may_be_gone() -> None:
+    with Bell() as other:
+        before = signal.set_wakeup_fd(other._clapper, warn_on_full_buffer=False)
+        try:
+            with Signals() as signals, signals.told():
+                other.__exit__()
+                signal.raise_signal(signal.SIGWINCH)
+            assert signal.set_wakeup_fd(-1) == -1
+        finally:
+            signal.set_wakeup_fd(before)
+            other.__enter__()
 
 
 def test_a_ring_after_its_block_writes_to_no_other_file(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Self
 
+RUNG = b"\0"
+"""What a ring writes."""
+
 _GONE = -1
 
 
@@ -41,13 +44,15 @@ class Bell:
             if self._clapper != _GONE:
                 # Full: it rings already.
                 with suppress(BlockingIOError):
-                    os.write(self._clapper, b"!")
+                    os.write(self._clapper, RUNG)
 
-    def hush(self) -> None:
-        """Stop ringing."""
+    def hush(self) -> bytes:
+        """Stop ringing. Returns what was written by whoever rang."""
+        heard = b""
         with suppress(BlockingIOError):
-            while os.read(self.mouth, 512):
-                pass
+            while more := os.read(self.mouth, 512):
+                heard += more
+        return heard
 
     def wait(self) -> None:
         """Wait until it is rung, however long that takes, and hush it."""

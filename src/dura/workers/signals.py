@@ -10,10 +10,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Final
 
-from dura.workers.bell import Bell
+from dura.workers.bell import RUNG, Bell
+
+_NOBODY: Final = -1
 
 
 def catch(
@@ -55,6 +58,10 @@ class Signals(Bell):
         self.count = 0
         self.latest = 0
         """The number of the signal that came last; 0: none has come."""
+        self._ours = RUNG
+        """What of that which is heard concerns nobody else."""
+        self._told_before = _NOBODY
+        """Whom the interpreter told of signals before: an event loop, say, that calls its handlers for them later."""
 
     def note(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - the handler's signature
         """Count a signal. Any thread may call it."""
@@ -65,7 +72,9 @@ class Signals(Bell):
     @contextmanager
     def caught(self) -> Iterator[None]:
         """Catch SIGINT and SIGTERM inside the block, and put back whatever caught them before. For the main thread."""
-        put_back = catch((signal.SIGINT, signal.SIGTERM), self.note)
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        put_back = catch(numbers, self.note)
+        self._ours += bytes(numbers)
         try:
             yield
         finally:
@@ -75,7 +84,7 @@ class Signals(Bell):
     def told(self) -> Iterator[None]:
         """Be rung inside the block by every signal that has a handler, whoever's: on the main thread, which runs them all."""
         try:
-            before = signal.set_wakeup_fd(self._clapper, warn_on_full_buffer=False)
+            self._told_before = signal.set_wakeup_fd(self._clapper, warn_on_full_buffer=False)
         except ValueError:
             # Another thread than the main one: it waits on when a handler runs.
             yield
@@ -83,4 +92,19 @@ class Signals(Bell):
         try:
             yield
         finally:
-            signal.set_wakeup_fd(before)
+            try:
+                signal.set_wakeup_fd(self._told_before)
+            except (OSError, ValueError):
+                # It has been closed meanwhile.
+                signal.set_wakeup_fd(_NOBODY)
+            self.hush()
+            self._told_before = _NOBODY
+
+    def hush(self) -> bytes:
+        """Stop ringing, and pass on what others would have been told."""
+        heard = super().hush()
+        others = heard.translate(None, self._ours)
+        if others and self._told_before != _NOBODY:
+            with suppress(OSError):
+                os.write(self._told_before, others)
+        return heard
