@@ -102,6 +102,24 @@ def test_an_application_that_catches_signals_itself_can_stop_a_pool_that_waits(p
     assert not hung.is_set()
 
 
+@pytest.mark.parametrize("ends", ["run_workers", "rung_by"])
+def test_a_stop_event_that_is_set_is_not_set_again_where_signals_are_handled(path: Path, ends: str) -> None:
+    """An application's second SIGTERM would find the event's lock held by the thread that its handler interrupts."""
+
+    class Watched(threading.Event):
+        def set(self) -> None:
+            assert not self.is_set()
+            super().set()
+
+    stop = Watched()
+    stop.set()
+    if ends == "run_workers":
+        run_workers(DurableEngine(path), handlers={}, worker_count=1, handle_signals=False, stop_event=stop)
+    else:
+        with Bell() as bell, bell.rung_by(stop):
+            bell.wait()
+
+
 def test_a_signal_that_comes_while_the_bell_is_rung_is_not_lost(signals: Signals) -> None:
     """A handler may run between any two steps of a ring on its own thread."""
     for rung in range(200):

@@ -74,5 +74,7 @@ class Bell:
         try:
             yield
         finally:
-            event.set()
+            if not event.is_set():
+                # Else a signal's handler may be setting it again, on this thread, which would wait for itself.
+                event.set()
             listener.join()

@@ -185,7 +185,9 @@ def run_threads(
                 with signals.told():
                     while not terms.stop_event.is_set() and not signals.count:
                         signals.wait()
-                terms.stop_event.set()
+                if not terms.stop_event.is_set():
+                    # Else a signal's handler may be setting it again, on this thread, which would wait for itself.
+                    terms.stop_event.set()
                 _drain(workers, threads, signals, grace)
             except BaseException:
                 # A second signal, Ctrl-C in an application that catches the signals itself, or a thread that cannot start.
