@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.markup import escape
 from textual import on
@@ -38,6 +38,9 @@ from dura_tui.screens.dialog import Dialog
 from dura_tui.screens.main import MainScreen
 from dura_tui.start import Start
 from dura_tui.widgets.bars import Freshness
+
+if TYPE_CHECKING:
+    from textual.driver import Driver
 
 Breakpoints = list[tuple[int, str]] | None
 
@@ -119,6 +122,15 @@ class DuraApp(Drawing):
         for length, points in zip(self.size, (_WIDTHS, _HEIGHTS), strict=True):
             self.main.add_class([name for least, name in points if least <= length][-1], update=False)
         return self.main
+
+    def get_driver_class(self) -> type[Driver]:
+        """Our own in place of that of Textual for a terminal of a Unix."""
+        from textual.drivers.linux_driver import LinuxDriver
+
+        from dura_tui.driver import Driver as Own
+
+        found = super().get_driver_class()
+        return Own if found is LinuxDriver else found
 
     def begin(self) -> None:
         """Start reading and ticking; the main screen calls it once its views are there."""

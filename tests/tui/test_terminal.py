@@ -70,6 +70,40 @@ def test_a_monitor_that_was_stopped_draws_the_whole_screen_when_it_goes_on(termi
     wait_until(lambda: all(word in terminal.shown().text for word in ("Overview", "throughput", "live")))
 
 
+@pytest.mark.parametrize(
+    "signals",
+    [
+        [signal.SIGTERM, signal.SIGCONT],
+        [signal.SIGCONT, signal.SIGTERM],
+        [signal.SIGTSTP, signal.SIGTERM, signal.SIGCONT],
+        [signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM],
+    ],
+    ids=lambda signals: " ".join(number.name for number in signals),
+)
+def test_a_monitor_that_is_told_to_go_on_gives_the_terminal_back_all_the_same(
+    terminal: Terminal, signals: list[signal.Signals]
+) -> None:
+    """systemd and shells send SIGCONT with a SIGTERM, lest what is stopped stay so."""
+    for number in signals:
+        terminal.process.send_signal(number)
+        if number in (signal.SIGTSTP, signal.SIGSTOP):
+            wait_until(terminal.stopped)
+    assert terminal.process.wait(60) == 0
+    wait_until(lambda: terminal.output.count(b"\x1b[?1049l") >= terminal.output.count(b"\x1b[?1049h"))
+    assert terminal.cooked()
+    assert b"Traceback" not in terminal.output
+
+
+def test_a_monitor_that_nobody_could_warn_of_its_stop_draws_the_whole_screen_when_it_goes_on(
+    terminal: Terminal,
+) -> None:
+    terminal.process.send_signal(signal.SIGSTOP)
+    wait_until(terminal.stopped)
+    drawn = len(terminal.output)
+    terminal.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: b"throughput" in terminal.output[drawn:])
+
+
 def test_a_monitor_that_could_not_be_seen_does_not_start(path: Path, tmp_path: Path) -> None:
     DurableEngine(path).close()
     far, near = pty.openpty()
