@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -350,7 +351,7 @@ def test_runs_that_the_driver_is_just_claiming_when_the_process_ends_are_given_b
         thread.start()
     assert claimed.wait(60)
     terms.stop_event.set()
-    give_back(workers)
+    give_back(workers, os.getpid())
     assert "running" not in store.task_counts_by_state()
     for thread in threads:
         thread.join(60)

@@ -54,3 +54,37 @@ def test_a_forked_child_that_leaves_the_handler_ends_and_settles_nothing(
     assert ended.stdout.count("settled by") == 1
     assert rows(path, "SELECT state, completed_payload FROM tasks") == [("completed", str(code))]
     assert rows(path, "SELECT state FROM runs") == [("completed",)]
+
+
+_LEFT_BEHIND = """
+import os, sys, threading, time
+from dura import DurableEngine, run_workers
+
+stop, go = threading.Event(), threading.Event()
+
+def handler(engine, task):
+    stop.set()
+    go.wait(60)
+
+engine = DurableEngine(sys.argv[1])
+task = engine.spawn_task(name="job", params=None)
+run_workers(engine, handlers={"job": handler}, worker_count=1, stop_event=stop, shutdown_grace_secs=0)
+child = os.fork()
+if child == 0:
+    sys.exit()
+os.waitpid(child, 0)
+print(engine.get_task(task.task_id).state)
+go.set()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_the_end_of_a_forked_child_gives_back_nothing_that_its_parent_has_in_hand(path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _LEFT_BEHIND, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ended.stdout == "running\n"

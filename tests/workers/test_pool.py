@@ -432,7 +432,7 @@ def test_a_run_that_is_just_being_claimed_when_the_process_ends_is_given_back_to
     thread.start()
     assert claimed.wait(60)
     terms.stop_event.set()
-    pool_module.give_back([worker])
+    pool_module.give_back([worker], os.getpid())
     assert state_of(store, task.task_id) == "pending"
     thread.join(60)
     assert state_of(store, task.task_id) == "pending"

@@ -79,7 +79,7 @@ def work(connection: Connection, pickled: bytes) -> None:
     finally:
         # Now and not at exit: before that, multiprocessing waits for the processes that handlers have started.
         atexit.unregister(give_back)
-        give_back(workers)
+        give_back(workers, os.getpid())
 
 
 def _do_nothing_at_signals() -> None:

@@ -11,6 +11,7 @@ that is killed outright leaves its runs to their leases.
 from __future__ import annotations
 
 import atexit
+import os
 import signal
 import threading
 import time
@@ -192,7 +193,7 @@ def run_threads(
             except BaseException:
                 # A second signal, Ctrl-C in an application that catches the signals itself, or a thread that cannot start.
                 terms.stop_event.set()
-                atexit.register(give_back, workers)
+                atexit.register(give_back, workers, os.getpid())
                 raise
     finally:
         terms.engine.close()
@@ -210,7 +211,7 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: Sign
             logger.warning("%s; %d runs in hand are given back when the process ends", why, len(in_hand))
             if signals.count > 1:
                 raise SystemExit(128 + signals.latest)
-            atexit.register(give_back, workers)
+            atexit.register(give_back, workers, os.getpid())
             return
         if now >= next_report:
             names_in_hand = ", ".join(f"{task.name} {task.task_id}" for task in in_hand) or "none"
@@ -219,8 +220,15 @@ def _drain(workers: list[Worker], threads: list[threading.Thread], signals: Sign
         thread.join(_TICK)
 
 
-def give_back(workers: list[Worker]) -> None:
-    """Give back what is in hand. Ctrl-C pressed once more must not leave it to the leases; SIGTERM ends it all."""
+def give_back(workers: list[Worker], process: int) -> None:
+    """Give back what is in hand. Ctrl-C pressed once more must not leave it to the leases; SIGTERM ends it all.
+
+    Args:
+        workers: Who may have something in hand.
+        process: Whose they are. A child that it has forked ends with the same last acts, and has nothing to give back.
+    """
+    if os.getpid() != process:
+        return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         until = time.monotonic() + REACH_SECONDS
