@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -136,3 +138,48 @@ def test_bytes_where_text_belongs_are_damage(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="seems to be damaged") as caught, faults_named(path):
         b"\xff".decode()
     assert caught.value.path == path
+
+
+_WITHOUT_DESCRIPTORS = """
+import os, resource, sys
+from dura import DurableEngine, StoreError
+from dura.monitor import Monitor
+
+engine, monitor = DurableEngine(sys.argv[1]), Monitor(sys.argv[1])
+engine.close()
+monitor.snapshot()
+monitor.close()
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+taken = []
+try:
+    while True:
+        taken.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+calls = [engine.task_counts_by_state, lambda: DurableEngine(sys.argv[1] + "2"), monitor.snapshot]
+for call in calls * 2:
+    try:
+        call()
+    except StoreError as error:
+        print(error)
+    if call is calls[-1]:
+        os.close(taken.pop())
+while taken:
+    os.close(taken.pop())
+print(engine.task_counts_by_state())
+engine.close()
+"""
+
+
+def test_a_process_without_descriptors_is_told_so_and_not_of_permissions(path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_DESCRIPTORS, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    *refusals, counts = ended.stdout.splitlines()
+    assert counts == "{}"
+    assert len(refusals) >= 5
+    assert all("cannot be opened: this process, or the system, has as many" in line for line in refusals)

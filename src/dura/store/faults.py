@@ -6,6 +6,7 @@ misuse of the `sqlite3` module by our own code (`ProgrammingError`) is a bug and
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -95,6 +96,14 @@ _MOVED: Final = (
     "new one."
 )
 
+_NO_DESCRIPTOR: Final = (
+    "{path} cannot be opened: this process, or the system, has as many files open as it may. Close some, or raise the limit "
+    "(`ulimit -n`)."
+)
+
+_DESCRIPTORS: Final = 4
+"""How many a connection may need at once: for the file, its log, the log's index, and the folder."""
+
 _UNKNOWN: Final = "SQLite could not work on {path}: {text} ({name}). Run `dura check` on the file."
 
 
@@ -123,6 +132,8 @@ def translate(error: sqlite3.Error, path: str) -> StoreError:
 
 def _why_not_opened(path: str, kind: type[StoreError], message: str) -> tuple[type[StoreError], str]:
     folder = os.path.dirname(os.path.abspath(path))
+    if _descriptors_are_used_up():
+        return StoreError, _NO_DESCRIPTOR
     if os.path.isdir(path):
         return NotADuraStore, "{path} is no dura store: it is a folder. Name a file."
     if not os.path.isdir(folder):
@@ -130,6 +141,19 @@ def _why_not_opened(path: str, kind: type[StoreError], message: str) -> tuple[ty
     if not os.path.lexists(path) and os.access(folder, os.W_OK):
         return StoreNotFound, "there is no file {path}. Check the path."
     return kind, message
+
+
+def _descriptors_are_used_up() -> bool:
+    opened: list[int] = []
+    try:
+        while len(opened) < _DESCRIPTORS:
+            opened.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return False
 
 
 @contextmanager
@@ -155,6 +179,17 @@ def named(error: Exception, path: str) -> Exception:
     if isinstance(error, sqlite3.Error):
         return translate(error, path)
     return unreadable(error, path) if isinstance(error, UNREADABLE) else error
+
+
+def not_made(error: OSError, path: str) -> StoreError:
+    """The error to raise for a file that the system did not let us make."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return StoreError(_NO_DESCRIPTOR.format(path=path), path=path)
+    return StoreError(
+        f"{path}: the file cannot be made ({error.strerror}). Give this user write permission to the folder, or "
+        "choose another path.",
+        path=path,
+    )
 
 
 def unreadable(error: Exception, path: str, what: str = "something in it") -> StoreError:

@@ -9,7 +9,7 @@ from typing import Final
 from dura.errors import NotADuraStore, StoreBusy, StoreError, StoreNeedsUpgrade, StoreNotFound
 from dura.store.connections import execute_once_free
 from dura.store.database import Database
-from dura.store.faults import faults_named
+from dura.store.faults import faults_named, not_made
 from dura.store.footprint import require_file, status
 from dura.store.kinds import APPLICATION_ID, VERSION, Kind, recognise, refuse
 from dura.store.scripts import statements
@@ -133,11 +133,7 @@ def _make_file(path: str, mode: int | None) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise StoreError(
-            f"{path}: the file cannot be made ({error.strerror}). Give this user write permission to the folder, or "
-            "choose another path.",
-            path=path,
-        ) from error
+        raise not_made(error, path) from error
 
 
 def _set_journal(connection: sqlite3.Connection, path: str, timeout: float, *, fresh: bool) -> None:
