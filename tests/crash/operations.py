@@ -230,5 +230,5 @@ OPERATIONS: Final[dict[str, Operation]] = {
 def seeded(operation: Operation, engine: DurableEngine, facts: Facts) -> object:
     """Do it, with the same chance and in the same batches each time, however busy the machine."""
     random.seed(0)
-    oversight.Pace = partial(Pace, timer=partial(next, count(0.0, 0.001)))  # type: ignore[attr-defined]
+    vars(oversight)["Pace"] = partial(Pace, timer=partial(next, count(0.0, 0.001)))
     return operation.act(engine, facts)
