@@ -202,3 +202,29 @@ def test_a_signal_to_a_forked_child_does_there_what_it_did_before_the_pool(numbe
             assert signals.count == 0
     finally:
         signal.signal(number, earlier)
+
+
+def test_a_forked_child_can_be_ended_from_its_first_moment_on() -> None:
+    """Python forgets, in the child, the signals of before it has tidied up there: one in six that follows the fork at once."""
+    with Signals() as signals, signals.caught(), signals.told():
+        for _ in range(40):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                signal.pause()
+                os._exit(1)
+            os.kill(child, signal.SIGTERM)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+    assert signals.count == 0
+
+
+def test_a_process_that_forks_while_a_pool_runs_catches_signals_as_before() -> None:
+    with Signals() as signals, signals.caught():
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
+        signal.raise_signal(signal.SIGTERM)
+        assert signals.count == 1

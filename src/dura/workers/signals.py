@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
@@ -19,35 +20,63 @@ from dura.workers.bell import RUNG, Bell
 _NOBODY: Final = -1
 
 
+_undoings: list[Callable[[], None]] = []
+"""What a forked child has to undo, so that signals do there what they did before."""
+
+
 def catch(
     numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]
 ) -> Callable[[], None]:
     """Let the handler have these signals, in this process alone. For the main thread.
 
-    A child that is forked inherits all handlers, but none of what ours tell. There a signal does what it did before, lest
-    nobody could end the child: `multiprocessing` does it by SIGTERM, and then waits.
+    A child that is forked has the handlers that were there before, lest nobody could end it: `multiprocessing` ends its
+    children by SIGTERM, and then waits.
 
     Returns:
         What puts back whatever caught them before.
     """
-    process = os.getpid()
-
-    def caught(number: int, frame: FrameType | None) -> None:
-        if os.getpid() == process:
-            handler(number, frame)
-            return
-        signal.set_wakeup_fd(-1)
-        put_back()
-        signal.raise_signal(number)
+    before = {number: signal.getsignal(number) for number in numbers}
 
     def put_back() -> None:
         for number, earlier in before.items():
             signal.signal(number, signal.SIG_DFL if earlier is None else earlier)
+        with suppress(ValueError):
+            _undoings.remove(put_back)
 
-    before = {number: signal.getsignal(number) for number in numbers}
+    _undoings.append(put_back)
     for number in numbers:
-        signal.signal(number, caught)
+        signal.signal(number, handler)
     return put_back
+
+
+def _tell_nobody() -> None:
+    signal.set_wakeup_fd(_NOBODY)
+
+
+class _Fork(threading.local):
+    """The calling thread's fork. No signal comes meanwhile: Python forgets, in the child, those that came before it did."""
+
+    mask: Iterable[int] | None = None
+
+    def begin(self) -> None:
+        """Keep signals from the thread, and so from the child, if it has something to undo."""
+        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals()) if _undoings else None
+
+    def end(self) -> None:
+        """Let them come."""
+        if self.mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+
+    def end_in_child(self) -> None:
+        """Undo what is the parent's, and let them come."""
+        for undo in _undoings[::-1]:
+            undo()
+        _undoings.clear()
+        self.end()
+
+
+_fork = _Fork()
+os.register_at_fork(before=_fork.begin, after_in_parent=_fork.end, after_in_child=_fork.end_in_child)
 
 
 class Signals(Bell):
@@ -89,9 +118,12 @@ class Signals(Bell):
             # Another thread than the main one: it waits on when a handler runs.
             yield
             return
+        _undoings.append(_tell_nobody)
         try:
             yield
         finally:
+            with suppress(ValueError):
+                _undoings.remove(_tell_nobody)
             try:
                 signal.set_wakeup_fd(self._told_before)
             except (OSError, ValueError):
