@@ -132,11 +132,12 @@ def test_a_terminal_that_changes_its_size_all_the_time_shows_the_last_one(path: 
     terminal = Terminal("-m", "dura_tui", path, size=(100, 30))
     try:
         wait_until(lambda: "charge_order" in terminal.shown().text)
-        for step in range(30):
-            terminal.resize(100 - 2 * step, 30 - step % 20)
-        terminal.resize(40, 10)
-        wait_until(lambda: "live" in terminal.shown().text.partition("\n")[0])
-        wait_until(lambda: terminal.shown().text.splitlines()[-1].endswith("? help"))
+        for lines in range(10, 15):
+            for step in range(30):
+                terminal.resize(100 - 2 * step, 30 - step % 20)
+            terminal.resize(40, lines)
+            wait_until(lambda: "live" in terminal.shown().text.partition("\n")[0])
+            wait_until(lambda: terminal.shown().text.splitlines()[-1].endswith("? help"))
         assert terminal.process.poll() is None
     finally:
         terminal.end()
