@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,6 +108,15 @@ def wait_until(condition: Callable[[], object], *, within: float = 60.0) -> None
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.01)
+
+
+def can_be_told_to_end(pid: int) -> bool:
+    """Whether a program catches SIGTERM, as one does whose pool runs: one that has just been started would die of it."""
+    with suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text()
+        caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+        return bool(caught & 1 << signal.SIGTERM - 1)
+    return False
 
 
 def claim(engine: DurableEngine, **wanted: Any) -> ClaimedTask:

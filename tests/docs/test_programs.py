@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import wait_until
+from conftest import can_be_told_to_end, wait_until
 from docs.pages import DOCS, ENVIRONMENT, PAGES, ROOT, Block, blocks
 from dura import DurableEngine, StoreError
 from dura.monitor import Monitor
@@ -86,6 +86,8 @@ class Program:
 
     def end(self) -> None:
         """End it as Ctrl-C would; it must end well."""
+        if "run_workers" in self._text:
+            wait_until(lambda: self.ended() or can_be_told_to_end(self.process.pid))
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:

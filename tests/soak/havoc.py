@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from conftest import wait_until
+from conftest import can_be_told_to_end, wait_until
 from soak.ledger import Ledger
 
 _LATELY: Final = 100
@@ -44,14 +44,6 @@ class Program:
         """The processes of all its sessions that still run, its own first."""
         mine = self.process.pid
         return sorted(_of_session(mine), key=lambda pid: pid != mine)
-
-    def listens(self) -> bool:
-        """Whether it catches the signal that asks it to end: one that has just been started would die of it."""
-        with suppress(OSError):
-            status = Path(f"/proc/{self.process.pid}/status").read_text()
-            caught = int(status.partition("SigCgt:")[2].split()[0], 16)
-            return bool(caught & 1 << signal.SIGTERM - 1)
-        return False
 
     def over(self) -> bool:
         """Whether it has ended by itself."""
@@ -157,7 +149,7 @@ class Havoc:
         """Ask all to end, and wait for it. Returns their exit codes."""
         self.go_on()
         for program in self.programs:
-            wait_until(lambda program=program: program.over() or program.listens())  # type: ignore[misc]
+            wait_until(lambda program=program: program.over() or can_be_told_to_end(program.process.pid))  # type: ignore[misc]
             if not program.over():
                 program.process.terminate()
         codes = [program.process.wait(60) for program in self.programs]
