@@ -70,7 +70,11 @@ def optional_clock(value: Clock | None, what: str) -> Clock:
     if value is None:
         return system_clock
     function(value, what)
-    if not isinstance(moment := value(), datetime):
+    try:
+        moment: object = value()
+    except Exception as error:
+        raise InvalidValue(f"{what} must return a datetime, and raised {shown(error)}") from error
+    if not isinstance(moment, datetime):
         raise InvalidValue(f"{what} must return a datetime, not {shown(moment)}")
     return value
 

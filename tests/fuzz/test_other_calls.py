@@ -99,6 +99,12 @@ def test_a_clock_that_tells_no_time_is_refused(clock: Any, path: Path) -> None:
         Monitor(path, clock=clock)
 
 
+def test_a_clock_that_takes_arguments_is_refused_by_name(path: Path) -> None:
+    with pytest.raises(InvalidValue, match="clock must return a datetime, and raised TypeError"):
+        DurableEngine(path, clock=len)  # type: ignore[arg-type]
+    assert not path.exists()
+
+
 @SETTINGS
 @given(
     some(

@@ -164,8 +164,10 @@ def _raise(error: type[EngineError]) -> None:
 
 
 def terms(wanted: dict[str, Any]) -> tuple[tuple[str, ...] | None, int | None]:
+    """Which queues, each once as the public calls pass them on, and up to which priority."""
     queue = wanted.get("queue")
-    return (queue,) if isinstance(queue, str) else queue and tuple(queue), wanted.get("max_priority")
+    queues = (queue,) if isinstance(queue, str) else queue and tuple(dict.fromkeys(queue))
+    return queues, wanted.get("max_priority")
 
 
 def as_returned(task: Task, run: Run) -> ClaimedTask:
