@@ -40,8 +40,6 @@ def _disturb() -> None:
 
 def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
     """Those whom one call of their operation can serve, together; every other alone."""
-    if len(tickets) == 1:
-        return [tickets]
     groups: dict[object, list[Ticket[Any]]] = {}
     for ticket in tickets:
         groups.setdefault(ticket if ticket.request is None else ticket.operation, []).append(ticket)
@@ -176,8 +174,7 @@ class Commits:
             self._door.company(batch)
         while called < len(batch):
             groups = _groups(batch[called:])
-            if len(groups) > 1:
-                batch[called:] = [ticket for group in groups for ticket in group]
+            batch[called:] = [ticket for group in groups for ticket in group]
             for group in groups:
                 if called and time.monotonic() - began > _LONGEST_BATCH:
                     self._door.put_back(batch[called:])

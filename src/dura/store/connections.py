@@ -115,13 +115,13 @@ def connect(path: str, *, mode: str, busy_timeout_ms: int) -> sqlite3.Connection
     """Open a connection in autocommit mode.
 
     Args:
-        path: The file.
+        path: The file, absolute.
         mode: `rw` (the file must exist) or `rwc` (it may be made).
         busy_timeout_ms: How long SQLite waits for other processes' locks, in milliseconds.
     """
     with changing:
         return sqlite3.connect(
-            f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode={mode}",
+            f"file:{quote(os.fsencode(path))}?mode={mode}",
             uri=True,
             isolation_level=None,
             timeout=busy_timeout_ms / 1000,

@@ -103,13 +103,12 @@ class Door:
         Returns:
             Whether the first of them leads already. It need not wait.
         """
-        line = self._line
         with self._mutex:
-            line.extend(tickets)
-            if line[0] is tickets[0]:
+            self._line.extend(tickets)
+            if self._line[0] is tickets[0]:
                 return True
-            if 0 < self._awaited <= len(line):
-                line[0].let_go()
+            if 0 < self._awaited <= len(self._line):
+                self._line[0].let_go()
             return False
 
     def wait(self, ticket: Ticket[Any], timeout: float) -> bool:
@@ -176,11 +175,10 @@ class Door:
         """Take the ticket out of the line and let whoever is first lead. Repeating the call does no harm."""
         with self._mutex:
             ticket.left = True
-            line = self._line
-            if line and ticket in line:
-                line.remove(ticket)
-            if line:
-                line[0].let_go()
+            if ticket in self._line:
+                self._line.remove(ticket)
+            if self._line:
+                self._line[0].let_go()
 
     def _leads(self, ticket: Ticket[Any]) -> bool:
         with self._mutex:

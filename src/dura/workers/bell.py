@@ -15,6 +15,12 @@ RUNG = b"\0"
 _GONE = -1
 
 
+def set_once(event: threading.Event) -> None:
+    """Set the event unless it is set. A handler that interrupts this thread to set it too would wait for its lock for ever."""
+    if not event.is_set():
+        event.set()
+
+
 class Bell:
     """Inside its block it can be rung; who waits for something else as well waits for `mouth` too."""
 
@@ -74,7 +80,5 @@ class Bell:
         try:
             yield
         finally:
-            if not event.is_set():
-                # Else a signal's handler may be setting it again, on this thread, which would wait for itself.
-                event.set()
+            set_once(event)
             listener.join()

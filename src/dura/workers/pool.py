@@ -24,6 +24,7 @@ from dura.engine import DurableEngine
 from dura.errors import InvalidValue, shown
 from dura.health import Heartbeat
 from dura.log import logger_of
+from dura.workers.bell import set_once
 from dura.workers.courtesy import Courtesy
 from dura.workers.crew import Crew
 from dura.workers.executor import Handler
@@ -186,13 +187,11 @@ def run_threads(
                 with signals.told():
                     while not terms.stop_event.is_set() and not signals.count:
                         signals.wait()
-                if not terms.stop_event.is_set():
-                    # Else a signal's handler may be setting it again, on this thread, which would wait for itself.
-                    terms.stop_event.set()
+                set_once(terms.stop_event)
                 _drain(workers, threads, signals, grace)
             except BaseException:
                 # A second signal, Ctrl-C in an application that catches the signals itself, or a thread that cannot start.
-                terms.stop_event.set()
+                set_once(terms.stop_event)
                 atexit.register(give_back, workers, os.getpid())
                 raise
     finally:

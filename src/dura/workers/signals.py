@@ -19,7 +19,6 @@ from dura.workers.bell import RUNG, Bell
 
 _NOBODY: Final = -1
 
-
 _undoings: list[Callable[[], None]] = []
 """What a forked child has to undo, so that signals do there what they did before."""
 
@@ -69,10 +68,12 @@ class _Fork(threading.local):
 
     def end_in_child(self) -> None:
         """Undo what is the parent's, and let them come."""
-        for undo in _undoings[::-1]:
-            undo()
-        _undoings.clear()
-        self.end()
+        try:
+            for undo in _undoings[::-1]:
+                undo()
+        finally:
+            _undoings.clear()
+            self.end()
 
 
 _fork = _Fork()
