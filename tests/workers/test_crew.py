@@ -212,12 +212,15 @@ def test_no_run_is_dropped_or_begun_twice_however_late_a_thread_is(
     if late != "who comes to rest":
         # The driver is found to be slow before it has begun.
         monkeypatch.setattr(crew, "_PATIENCE", 0.00001)
-    method = {"who comes to rest": "_rest", "who drives": "_takes_next", "who has driven": "_go_on"}[late]
+    method = "_rest" if late == "who comes to rest" else "_carry_out"
     original = getattr(crew.Crew, method)
 
-    def slowly(*arguments: object) -> object:
-        time.sleep(0.002)
-        return original(*arguments)
+    def slowly(*arguments: object) -> None:
+        if late != "who has driven":
+            time.sleep(0.002)
+        original(*arguments)
+        if late == "who has driven":
+            time.sleep(0.002)
 
     monkeypatch.setattr(crew.Crew, method, slowly)
     # Of each name the first run is not known to be quick: it is for a thread of its own.
@@ -302,15 +305,16 @@ def test_who_drives_lets_go_of_the_other_workers_once_its_handler_is_not_known_t
 ) -> None:
     begun: list[int] = []
     blocks, may_end = threading.Semaphore(0), threading.Event()
-    go_on = crew.Crew._go_on
+    goes_on = crew.Crew._goes_on
 
-    def forgetful(self: crew.Crew, hand: Any) -> None:
+    def forgetful(self: crew.Crew, hand: Any) -> bool:
         """As if another thread had just found the handler slow."""
-        go_on(self, hand)
-        if len(begun) >= 100 and not forgotten:
+        has_next = goes_on(self, hand)
+        if not has_next and len(begun) >= 100 and not forgotten:
             forgotten.append(True)
             self._quick_runs.clear()
             blocks.release()
+        return has_next
 
     def job(_: DurableEngine, task: ClaimedTask) -> None:
         begun.append(task.params)
@@ -318,7 +322,7 @@ def test_who_drives_lets_go_of_the_other_workers_once_its_handler_is_not_known_t
             assert may_end.wait(60)
 
     forgotten: list[bool] = []
-    monkeypatch.setattr(crew.Crew, "_go_on", forgetful)
+    monkeypatch.setattr(crew.Crew, "_goes_on", forgetful)
     spawn(store, "job", 300)
     pool(job=job)
     try:

@@ -10,7 +10,7 @@ ones in one transaction, and carries them out one after the other.
 
 There are as many threads as workers, and a thread that does not rest has a worker. So whoever rests gets one again, if not the
 same, as soon as there is one that the driver does not go on with: for want of a run, because its run's handler is not known
-to be quick, after an error, or at the end.
+to be quick, after an error, or at the end. A thread that is the only one has nobody to drive for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Final
 
 from dura.errors import StoreBusy
@@ -74,6 +73,8 @@ class Crew:
         self._quick_runs: dict[str, int] = {}
         """By task name: how many runs have been quick."""
         self._mutex = threading.Lock()
+        self._hands = 0
+        """How many threads there are."""
         self._driver: _Hand | None = None
         self._carrying = False
         """Whether the driver is in a handler, and not in a transaction."""
@@ -92,6 +93,8 @@ class Crew:
         terms, hand = self._terms, _Hand(worker)
         give_up: float | None = None
         logger.info("worker %s started", worker.worker_id)
+        with self._mutex:
+            self._hands += 1
         try:
             while not terms.stop_event.is_set() or hand.worker.task is not None:
                 try:
@@ -111,6 +114,7 @@ class Crew:
                         time.sleep(_BUSY_PAUSE)
         finally:
             with self._mutex:
+                self._hands -= 1
                 self._disband(hand)
             terms.engine.close()
             logger.info("worker %s stopped", hand.worker.worker_id)
@@ -130,8 +134,9 @@ class Crew:
             else:
                 self._rest(hand)
             return
-        with self._mutex:
-            self._disband(hand)
+        if self._driver is hand:
+            with self._mutex:
+                self._disband(hand)
         if worker.task is None or worker.settlement is not None:
             with worker.reaching:
                 self._find_run(worker)
@@ -149,10 +154,16 @@ class Crew:
             worker.task = self._wait(worker, stirs)
 
     def _may_be_driven(self, worker: Worker) -> bool:
-        return worker.settlement is not None and worker.task is not None and self._is_quick(worker.task.name)
+        """Whether it has a run to settle that was quick, and there are others to drive for."""
+        return (
+            worker.settlement is not None
+            and self._hands > 1
+            and self._is_quick(worker.settlement.name)
+            and not self._terms.stop_event.is_set()
+        )
 
     def _is_quick(self, name: str) -> bool:
-        return self._quick_runs.get(name, 0) >= _PROOF and not self._terms.stop_event.is_set()
+        return self._quick_runs.get(name, 0) >= _PROOF
 
     def _take_turns(self, workers: Sequence[Worker]) -> None:
         """Settle what the workers have in hand, and claim their next runs, none once stop was asked for.
@@ -206,7 +217,10 @@ class Crew:
                     worker.task = None
             quick = worker.settlement is not None and time.monotonic() - began <= _QUICK
             runs = self._quick_runs.get(task.name, 0)
-            self._quick_runs[task.name] = min(runs + 1, _MOST) if quick else max(runs - _LAPSE, 0)
+            if not quick:
+                self._quick_runs[task.name] = max(runs - _LAPSE, 0)
+            elif runs < _MOST:
+                self._quick_runs[task.name] = runs + 1
         else:
             worker.task = None
             delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
@@ -221,10 +235,13 @@ class Crew:
             taken = [hand.worker, *self._done]
             self._done.clear()
         try:
-            with ExitStack() as reaching:
-                for worker in taken:
-                    reaching.enter_context(worker.reaching)
+            for worker in taken:
+                worker.reaching.acquire()
+            try:
                 self._take_turns(taken)
+            finally:
+                for worker in taken:
+                    worker.reaching.release()
         except BaseException:
             # This thread waits before it tries again: with a worker that has something to settle still.
             taken.sort(key=lambda worker: worker.settlement is not None)
@@ -233,45 +250,33 @@ class Crew:
                 self._set_free(taken)
                 self._disband(hand)
             raise
-        quick = [worker for worker in taken if worker.has_run_of(self._is_quick)]
-        others = [worker for worker in taken if worker not in quick]
+        others: list[Worker] = []
         with self._mutex:
-            self._ready.extend(quick)
-            self._carrying = True
-            if not quick:
-                hand.worker = others.pop()
-            self._set_free(others)
-            if not quick:
+            for worker in taken:
+                quick = worker.task is not None and worker.settlement is None and self._is_quick(worker.task.name)
+                (self._ready if quick else others).append(worker)
+            drives = self._carrying = bool(self._ready)
+            hand.worker = self._ready.popleft() if drives else others.pop()
+            if others:
+                self._set_free(others)
+            if not drives:
                 self._disband(hand)
-                return
-        while self._takes_next(hand):
+        while drives:
             self._carry_out(hand.worker)
             with self._mutex:
-                self._carried += 1
-                if self._driver is not hand or not self._may_be_driven(hand.worker):
-                    self._disband(hand)
-                    return
-                self._done.append(hand.worker)
-        self._go_on(hand)
+                drives = self._goes_on(hand)
 
-    def _takes_next(self, hand: _Hand) -> bool:
-        with self._mutex:
-            takes = self._driver is hand and bool(self._ready)
-            if takes:
-                hand.worker = self._ready.popleft()
-            return takes
-
-    def _go_on(self, hand: _Hand) -> None:
-        """For a thread that has carried out what it drove: take a run that is to be settled, if it still drives."""
-        with self._mutex:
-            drives = self._driver is hand
-            if drives:
-                self._carrying = False
-                hand.worker = self._done.popleft()
-            else:
-                self._lie_down(hand)
-        if not drives:
-            self._rest(hand)
+    def _goes_on(self, hand: _Hand) -> bool:
+        """For the driver that has carried out a run: whether it has the next one in hand; else, one to settle. Called with the
+        mutex held."""
+        self._carried += 1
+        if self._driver is not hand or not self._may_be_driven(hand.worker):
+            self._disband(hand)
+            return False
+        self._done.append(hand.worker)
+        self._carrying = bool(self._ready)
+        hand.worker = (self._ready or self._done).popleft()
+        return self._carrying
 
     def _rest(self, hand: _Hand) -> None:
         """Wait for a worker. The first who rests keeps an eye on the driver."""

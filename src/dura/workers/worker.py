@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -90,10 +90,6 @@ class Worker:
         settled, self.settlement, self.task = self.task, None, task
         if lost is not None and settled is not None:
             report_lost(settled, lost)
-
-    def has_run_of(self, which: Callable[[str], bool]) -> bool:
-        """Whether it has a run to carry out, of a name that is one of those."""
-        return self.task is not None and self.settlement is None and which(self.task.name)
 
     def give_back(self, patience: float = REACH_SECONDS) -> None:
         """Give back the run in hand, perhaps from another thread, because the process is about to end.
