@@ -13,7 +13,7 @@ Queues are merged by taking the top of each. Workers that ask at once are served
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -98,13 +98,11 @@ def claim(tx: Transaction, claims: Sequence[Claim], lookout: Lookout) -> tuple[l
     looked, more = lookout.is_due(tx.now), False
     if looked:
         more = make_due(tx, lookout)
-    granted: list[Granted | None] = [None] * len(claims)
-    for asking in _places(claims):
-        found = _take(tx, [claims[place] for place in asking])
-        if len(found) < len(asking) and not looked:
-            looked, more = True, make_due(tx, lookout)
-            found += _take(tx, [claims[place] for place in asking[len(found) :]])
-        for place, run in zip(asking, found, strict=False):
+    granted = claim_pending(tx, claims)
+    if not looked and None in granted:
+        more = make_due(tx, lookout)
+        late = [place for place, run in enumerate(granted) if run is None]
+        for place, run in zip(late, claim_pending(tx, [claims[place] for place in late]), strict=True):
             granted[place] = run
     return granted, more
 
@@ -118,57 +116,81 @@ def claim_pending(tx: Transaction, claims: Sequence[Claim]) -> list[Granted | No
     return granted
 
 
-def _places(claims: Sequence[Claim]) -> list[list[int]]:
+def _places(claims: Sequence[Claim]) -> Collection[Sequence[int]]:
     """The places of the claims, those together that may be granted the same runs."""
+    if len(claims) == 1:
+        return ((0,),)
     places: dict[tuple[tuple[str, ...] | None, int | None], list[int]] = {}
     for place, wanted in enumerate(claims):
         places.setdefault(wanted.lane(), []).append(place)
-    return list(places.values())
+    return places.values()
 
 
 def _take(tx: Transaction, claims: Sequence[Claim]) -> list[Granted]:
     """Claim the best pending runs for those who may have the same ones, as far as there are any."""
-    best = _best_pending(tx.connection, claims[0], len(claims))
-    lease_ends = {wanted.lease_seconds: later(tx.now, wanted.lease_seconds) for wanted in claims}
-    tx.connection.executemany(
-        """
-        UPDATE runs SET state = 'running', claimed_by = ?, claim_expires_at = ?, claim_token = claim_token + 1,
-                        started_at = COALESCE(started_at, ?)
-        WHERE rowid = ?
-        """,
-        [
-            (wanted.worker_id, lease_ends[wanted.lease_seconds], tx.now, rowid)
-            for wanted, (_, _, rowid, *_) in zip(claims, best, strict=False)
-        ],
-    )
-    tx.connection.executemany(
-        "UPDATE tasks SET state = 'running', first_started_at = COALESCE(first_started_at, ?) WHERE rowid = ?",
-        [(tx.now, task_rowid) for _, _, _, task_rowid, *_ in best],
-    )
-    granted = [Granted(*facts) for _, _, _, _, *facts in best]
-    for run in granted:
+    now, run_rows, task_rows, granted = tx.now, [], [], []
+    lease_ends: dict[float, str] = {}
+    for wanted, row in zip(claims, _best_pending(tx.connection, claims[0], len(claims)), strict=False):
+        _, _, rowid, task_rowid, _, *facts = row
+        seconds = wanted.lease_seconds
+        ends = lease_ends.get(seconds) or lease_ends.setdefault(seconds, later(now, seconds))
+        run_rows.append((wanted.worker_id, ends, now, rowid))
+        task_rows.append((now, task_rowid))
+        granted.append(run := Granted(*facts))
         tx.moved(run.queue, run.name, State.PENDING, State.RUNNING)
+    if granted:
+        tx.connection.executemany(
+            """
+            UPDATE runs SET state = 'running', claimed_by = ?, claim_expires_at = ?, claim_token = claim_token + 1,
+                            started_at = COALESCE(started_at, ?)
+            WHERE rowid = ?
+            """,
+            run_rows,
+        )
+        tx.connection.executemany(
+            "UPDATE tasks SET state = 'running', first_started_at = COALESCE(first_started_at, ?) WHERE rowid = ?",
+            task_rows,
+        )
     return granted
 
 
+_LAST, _QUEUE = 4, 9
+"""Where a row of pending runs has the queue that comes last, and its own."""
+
+_LAST_QUEUE: Final = "(SELECT max(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending')"
+
+
+def _pending(last_queue: str, which: str, order: str) -> str:
+    """The statement that reads pending runs: their order, their rowids, that queue, and what is granted with them."""
+    return f"""
+        SELECT -r.priority, r.available_at, r.rowid, t.rowid, {last_queue}, r.run_id, r.task_id, r.attempt,
+               r.claim_token + 1, r.queue, r.reclaims, r.deferrals, t.task_name, t.params,
+               NOT EXISTS (SELECT 1 FROM checkpoints WHERE task_id = r.task_id)
+               AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = r.task_id)
+        FROM runs r INDEXED BY runs_pending CROSS JOIN tasks t ON t.task_id = r.task_id
+        WHERE r.state = 'pending' AND {which} ORDER BY {order} r.priority DESC, r.available_at, r.rowid LIMIT ?
+        """
+
+
+_OF_FIRST_QUEUE: Final = _pending(_LAST_QUEUE, "r.queue >= ''", "r.queue,")
+"""Those of the queue that comes first and, if they are fewer, of the next."""
+
+_OF_QUEUE: Final = _pending("r.queue", "r.queue = ? AND r.priority <= ?", "")
+
+
 def _best_pending(connection: sqlite3.Connection, wanted: Claim, count: int) -> list[tuple[Any, ...]]:
-    """The best pending runs that the claim may have: their order, their rowids, and what is granted with them."""
+    """The best pending runs that the claim may have; see `_pending`."""
+    queues = wanted.queues
+    if queues is None:
+        if wanted.max_priority is None:
+            best = connection.execute(_OF_FIRST_QUEUE, (count,)).fetchall()
+            if not best or best[0][_QUEUE] == best[0][_LAST]:
+                return best
+        queues = _pending_queues(connection)
     ceiling = _NO_CEILING if wanted.max_priority is None else wanted.max_priority
-    best: list[tuple[Any, ...]] = []
-    queues = _pending_queues(connection) if wanted.queues is None else wanted.queues
+    best = []
     for queue in queues:
-        best += connection.execute(
-            """
-            SELECT -r.priority, r.available_at, r.rowid, t.rowid, r.run_id, r.task_id, r.attempt, r.claim_token + 1,
-                   r.queue, r.reclaims, r.deferrals, t.task_name, t.params,
-                   NOT EXISTS (SELECT 1 FROM checkpoints WHERE task_id = r.task_id)
-                   AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = r.task_id)
-            FROM runs r INDEXED BY runs_pending CROSS JOIN tasks t ON t.task_id = r.task_id
-            WHERE r.state = 'pending' AND r.queue = ? AND r.priority <= ?
-            ORDER BY r.priority DESC, r.available_at, r.rowid LIMIT ?
-            """,
-            (queue, ceiling, count),
-        )
+        best += connection.execute(_OF_QUEUE, (queue, ceiling, count))
     return best if len(queues) == 1 else sorted(best)[:count]
 
 

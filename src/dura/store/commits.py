@@ -40,6 +40,8 @@ def _disturb() -> None:
 
 def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
     """Those whom one call of their operation can serve, together; every other alone."""
+    if len(tickets) == 1:
+        return [tickets]
     groups: dict[object, list[Ticket[Any]]] = {}
     for ticket in tickets:
         groups.setdefault(ticket if ticket.request is None else ticket.operation, []).append(ticket)
@@ -76,70 +78,73 @@ class Commits:
 
     def lead(self, first: Ticket[Any]) -> None:
         """Run the operations of the leader and of its company, and settle all their tickets."""
-        link = self._connections.link() if first.alone else self._connections.writer
-        batch = [first]
-        if not first.alone:
+        if first.alone:
+            link = self._connections.link()
+        else:
+            link = self._connections.writer
             self._door.await_company(first)
+        batch = [first]
         with link.busy:
             try:
-                self._serve(link, batch)
+                self._serve(link, batch, company=not first.alone)
             except BaseException:
                 self._door.put_back([ticket for ticket in batch[1:] if not ticket.settled])
                 raise
 
-    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool = True) -> None:
-        """Commit the batch and settle it."""
-        try:
-            self._commit_together(link, batch, company=company and not batch[0].alone)
-        except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
-            of_the_file = isinstance(error, sqlite3.Error | StoreError)
-            if of_the_file and not isinstance(error, CommitUnknown) and len(batch) > 1:
-                # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
-                for ticket in batch:
-                    self._serve(link, [ticket], company=False)
-            elif not of_the_file and len(batch) > 1:
-                # No operation's: the leader is out of memory, or at the end of its stack.
-                self._door.put_back(batch[1:])
-                self._door.settle(batch[:1], error)
-            else:
-                users_own = batch[0].alone and isinstance(error, UNREADABLE)
-                self._door.settle(batch, error if users_own else named(error, self._path))
+    def _serve(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
+        """One transaction for the batch, which grows by those who wait as long as the lock is held; all are settled.
 
-    def _commit_together(self, link: Link, batch: list[Ticket[Any]], *, company: bool) -> None:
-        """One transaction for the batch, which grows by those who wait as long as the lock is held.
-
-        Whatever is raised, Ctrl-C between any two steps included: a ticket is settled exactly if its operation was
-        committed.
+        Whatever is raised, Ctrl-C between any two steps included: a ticket is settled without an error exactly if its
+        operation was committed.
         """
-        connection = self._connections.open(link)
         try:
-            if connection.in_transaction:
-                # Ctrl-C has kept the last leader from ending its transaction.
-                connection.execute("ROLLBACK")
-            begin(connection, self._connections.busy_seconds)
-            self._connections.check_identity(link)
-            link.transaction = transaction = Transaction(link, self._now())
-            self._call_all(batch, transaction, company=company)
-            if self._connections.inherited:
-                raise StoreError(
-                    f"{self._path}: this process was forked inside the function of update_state, and the update is its "
-                    "parent's to finish. Nothing was written here; end a forked child with os._exit, or call the engine "
-                    "anew in it.",
-                    path=self._path,
-                )
-            if transaction.announces and self._idle:
-                with claims_ride_along(self._idle, transaction, self._call_in_savepoint) as granted:
-                    self._commit(transaction, [*batch, *granted])
-            else:
-                self._commit(transaction, batch)
-        finally:
-            # SQLite has ended the transaction by itself after a full disk or an I/O error.
-            if connection.in_transaction and not self._connections.inherited:
-                connection.execute("ROLLBACK")
-            link.transaction = None
+            connection = link.connection or self._connections.open(link)
+            try:
+                if connection.in_transaction:
+                    # Ctrl-C has kept the last leader from ending its transaction.
+                    connection.execute("ROLLBACK")
+                begin(connection, self._connections.busy_seconds)
+                self._connections.check_identity(link)
+                link.transaction = transaction = Transaction(link, self._now())
+                self._call_all(batch, transaction, company=company)
+                if self._connections.inherited:
+                    raise StoreError(
+                        f"{self._path}: this process was forked inside the function of update_state, and the update is its "
+                        "parent's to finish. Nothing was written here; end a forked child with os._exit, or call the "
+                        "engine anew in it.",
+                        path=self._path,
+                    )
+                if transaction.announces and self._idle:
+                    with claims_ride_along(self._idle, transaction, self._call_in_savepoint) as granted:
+                        self._commit(transaction, [*batch, *granted])
+                else:
+                    self._commit(transaction, batch)
+            finally:
+                # SQLite has ended the transaction by itself after a full disk or an I/O error.
+                if connection.in_transaction and not self._connections.inherited:
+                    connection.execute("ROLLBACK")
+                link.transaction = None
+        except Exception as error:  # noqa: BLE001 - it is the callers', who raise it
+            self._settle_after(error, link, batch)
+
+    def _settle_after(self, error: Exception, link: Link, batch: list[Ticket[Any]]) -> None:
+        """Settle a batch whose transaction was not committed."""
+        of_the_file = isinstance(error, sqlite3.Error | StoreError)
+        if of_the_file and not isinstance(error, CommitUnknown) and len(batch) > 1:
+            # The transaction is gone and nobody has succeeded; what one of them cannot have, the others may.
+            for ticket in batch:
+                self._serve(link, [ticket], company=False)
+        elif not of_the_file and len(batch) > 1:
+            # No operation's: the leader is out of memory, or at the end of its stack.
+            self._door.put_back(batch[1:])
+            self._door.settle(batch[:1], error)
+        else:
+            users_own = batch[0].alone and isinstance(error, UNREADABLE)
+            self._door.settle(batch, error if users_own else named(error, self._path))
 
     def _commit(self, transaction: Transaction, tickets: list[Ticket[Any]]) -> None:
-        keep(transaction)
+        if transaction.moves:
+            keep(transaction)
         try:
             transaction.execute("COMMIT")
             if transaction.disturbs:
@@ -168,24 +173,23 @@ class Commits:
 
         Those that the time does not suffice for leave the batch.
         """
-        began = time.monotonic()
-        called = 0
+        began, called = time.monotonic(), 0
         if company:
             self._door.company(batch)
         while called < len(batch):
             groups = _groups(batch[called:])
             batch[called:] = [ticket for group in groups for ticket in group]
             for group in groups:
-                if called and time.monotonic() - began > _LONGEST_BATCH:
-                    self._door.put_back(batch[called:])
-                    del batch[called:]
-                    return
                 if len(batch) == 1:
                     _call(group, transaction)
                 elif not called:
                     self._call_first(group, transaction)
-                else:
+                elif time.monotonic() - began <= _LONGEST_BATCH:
                     self._call_in_savepoint(group, transaction)
+                else:
+                    self._door.put_back(batch[called:])
+                    del batch[called:]
+                    return
                 called += len(group)
             if company:
                 self._door.company(batch)

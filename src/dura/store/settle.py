@@ -138,13 +138,11 @@ def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
         if len(settlements) > 1:
             raise ServeAlone
         held(tx, settlements[0].run_id, settlements[0].token)
+    tasks = [(done.result, tx.now, done.task_id) for done in settlements]
     tx.connection.executemany(
-        "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?",
-        [(done.result, tx.now, done.task_id) for done in settlements],
+        "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?", tasks
     )
-    tx.connection.executemany(
-        "DELETE FROM waits WHERE task_id = ?", [(done.task_id,) for done in settlements]
-    )
+    tx.connection.executemany("DELETE FROM waits WHERE task_id = ?", [task[2:] for task in tasks])
     for done in settlements:
         tx.moved(done.queue, done.name, State.RUNNING, State.COMPLETED)
 

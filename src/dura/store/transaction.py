@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,16 +29,15 @@ class Transaction:
         """How many runs have become due, or will by themselves; idle workers are granted them, or told."""
         self.disturbs = False
         """Set where a claim may have ended, or a step been used, otherwise than by the holder's own call."""
-        self.moves: dict[tuple[str, str, str], int] = {}
+        self.moves: defaultdict[tuple[str, str, str], int] = defaultdict(int)
         """By queue, name and state: how many tasks more, or fewer, there are than the counters say."""
 
     def moved(self, queue: str, name: str, before: str | None, after: str | None, tasks: int = 1) -> None:
         """Note that tasks have gone from one state to another; None before: they are new, None after: they are gone."""
-        moves = self.moves
         if before is not None:
-            moves[queue, name, before] = moves.get((queue, name, before), 0) - tasks
+            self.moves[queue, name, before] -= tasks
         if after is not None:
-            moves[queue, name, after] = moves.get((queue, name, after), 0) + tasks
+            self.moves[queue, name, after] += tasks
 
     def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
         """Execute a statement and return how many rows it changed."""

@@ -38,30 +38,26 @@ def take_turns(tx: Transaction, turns: Sequence[Turn], lookout: Lookout) -> list
         ServeAlone: One of several workers has lost its run.
     """
     lost = _settle(tx, [turn.settlement for turn in turns])
-    asking = {place: turn.wanted for place, turn in enumerate(turns) if turn.wanted is not None}
-    granted: list[Granted | None] = [None] * len(turns)
-    more = False
-    if asking:
-        claims, more = claim(tx, list(asking.values()), lookout)
-        for place, run in zip(asking, claims, strict=True):
-            granted[place] = run
-    return [Outcome(error, run, more) for error, run in zip(lost, granted, strict=True)]
+    asking = [turn.wanted for turn in turns if turn.wanted is not None]
+    if not asking:
+        return [Outcome(error, None, more=False) for error in lost]
+    claims, more = claim(tx, asking, lookout)
+    if len(claims) < len(turns):
+        granted = iter(claims)
+        claims = [None if turn.wanted is None else next(granted) for turn in turns]
+    return [Outcome(error, run, more) for error, run in zip(lost, claims, strict=True)]
 
 
 def _settle(tx: Transaction, settlements: Sequence[Settlement | None]) -> list[EngineError | None]:
     """Settle each, the completed ones together. Returns why one could not be."""
-    completed = [
-        settlement for settlement in settlements if settlement is not None and settlement.result is not None
-    ]
+    lost: list[EngineError | None] = [None] * len(settlements)
+    completed = [done for done in settlements if done is not None and done.result is not None]
     if len(completed) > 1:
         complete_all(tx, completed)
-    lost: list[EngineError | None] = []
-    for settlement in settlements:
-        error: EngineError | None = None
-        if settlement is not None and (settlement.result is None or len(completed) == 1):
+    for place, settlement in enumerate(settlements):
+        if settlement is not None and (len(completed) == 1 or settlement.result is None):
             try:
                 settle(tx, settlement)
             except NO_LONGER_HELD as no_longer_held:
-                error = no_longer_held
-        lost.append(error)
+                lost[place] = no_longer_held
     return lost
