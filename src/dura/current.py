@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import ref
 
 from dura.records import ClaimedTask
@@ -32,23 +32,28 @@ class Sighting:
     """On the monotonic clock."""
 
 
+class _Seen(NamedTuple):
+    """What `saw_fresh` was told."""
+
+    engine: Callable[[], object]
+    run_id: str
+    token: int
+    disturbances: int
+    until: float
+
+
 class _LastClaim(threading.local):
     """The calling thread's last claim, if its task had used no steps: the first step then need not look either."""
 
-    run_id = ""
-    token: int | None = None
-    disturbances = 0
-    until = 0.0
-
-    def __init__(self) -> None:
-        self.engine: Callable[[], object] = lambda: None
+    seen: _Seen | None = None
 
     def sighting(self, engine: object, task: ClaimedTask) -> Sighting | None:
         """What the claim's own transaction showed, if this is the claim. Once: whoever works on it then may use steps."""
-        if self.run_id != task.run_id or self.token != task.claim_token or self.engine() is not engine:
+        seen = self.seen
+        if seen is None or seen.run_id != task.run_id or seen.token != task.claim_token:
             return None
-        self.run_id = ""
-        return Sighting(set(), self.disturbances, self.until)
+        self.seen = None
+        return Sighting(set(), seen.disturbances, seen.until) if seen.engine() is engine else None
 
 
 _last = _LastClaim()
@@ -56,11 +61,7 @@ _last = _LastClaim()
 
 def saw_fresh(engine: object, run_id: str, token: int, *, disturbances: int) -> None:
     """Note that the transaction that made the calling thread's claim showed no used steps of its task."""
-    _last.engine = ref(engine)
-    _last.run_id = run_id
-    _last.token = token
-    _last.disturbances = disturbances
-    _last.until = monotonic() + _SIGHTING_SECONDS
+    _last.seen = _Seen(ref(engine), run_id, token, disturbances, monotonic() + _SIGHTING_SECONDS)
 
 
 @dataclass(slots=True)

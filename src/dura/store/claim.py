@@ -109,6 +109,8 @@ def claim(tx: Transaction, claims: Sequence[Claim], lookout: Lookout) -> tuple[l
 
 def claim_pending(tx: Transaction, claims: Sequence[Claim]) -> list[Granted | None]:
     """Claim a run that is pending already for each who asks, the best first."""
+    if len(claims) == 1:
+        return [*_take(tx, claims)] or [None]
     granted: list[Granted | None] = [None] * len(claims)
     for places in _places(claims):
         for place, run in zip(places, _take(tx, [claims[place] for place in places]), strict=False):
@@ -118,8 +120,6 @@ def claim_pending(tx: Transaction, claims: Sequence[Claim]) -> list[Granted | No
 
 def _places(claims: Sequence[Claim]) -> Collection[Sequence[int]]:
     """The places of the claims, those together that may be granted the same runs."""
-    if len(claims) == 1:
-        return ((0,),)
     places: dict[tuple[tuple[str, ...] | None, int | None], list[int]] = {}
     for place, wanted in enumerate(claims):
         places.setdefault(wanted.lane(), []).append(place)
@@ -129,14 +129,12 @@ def _places(claims: Sequence[Claim]) -> Collection[Sequence[int]]:
 def _take(tx: Transaction, claims: Sequence[Claim]) -> list[Granted]:
     """Claim the best pending runs for those who may have the same ones, as far as there are any."""
     now, run_rows, task_rows, granted = tx.now, [], [], []
-    lease_ends: dict[float, str] = {}
     for wanted, row in zip(claims, _best_pending(tx.connection, claims[0], len(claims)), strict=False):
-        _, _, rowid, task_rowid, _, *facts = row
-        seconds = wanted.lease_seconds
-        ends = lease_ends.get(seconds) or lease_ends.setdefault(seconds, later(now, seconds))
-        run_rows.append((wanted.worker_id, ends, now, rowid))
+        _, _, rowid, task_rowid = row[:4]
+        run = Granted._make(row[5:])
+        run_rows.append((wanted.worker_id, later(now, wanted.lease_seconds), now, rowid))
         task_rows.append((now, task_rowid))
-        granted.append(run := Granted(*facts))
+        granted.append(run)
         tx.moved(run.queue, run.name, State.PENDING, State.RUNNING)
     if granted:
         tx.connection.executemany(

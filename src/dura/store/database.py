@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager, suppress
 from time import monotonic
 from typing import Any, Final, TypeVar
 
-from dura.clock import Clock, to_text
+from dura.clock import Clock, present
 from dura.errors import StoreBusy
 from dura.store.commits import Commits
 from dura.store.connections import Connections, changing
@@ -67,7 +67,7 @@ class Database:
 
     def now(self) -> str:
         """The clock's time, in the store's format."""
-        return to_text(self._clock())
+        return present(self._clock)
 
     def write(self, operation: Callable[[Transaction], R], *, alone: bool = False) -> R:
         """Run an operation in a transaction and return its result once it is committed.

@@ -81,12 +81,17 @@ def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Set
     process = os.getpid()
     with holding(engine, task) as claim:
         try:
-            result = _call(handler, engine, task, process)
+            try:
+                result = handler(engine, task)
+            finally:
+                if os.getpid() != process:
+                    # A copy of the worker, which would settle its parent's run, and then go on claiming.
+                    _end_child(sys.exc_info()[1])
             if claim.ended:
                 _report_swallowed(claim)
                 return None
             text = encode(result, f"the result of run {task.run_id}")
-            return Settlement.of(task, result=text)
+            return Settlement(task.run_id, task.task_id, task.queue, task.name, task.claim_token, text)
         except WorkflowSuspended:
             if claim.ended:
                 logger.debug("%s: task %s is parked", task.name, task.task_id)
@@ -103,18 +108,6 @@ def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Set
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises costs its attempt, never the worker
             return _failed(claim, error)
-
-
-def _call(handler: Handler, engine: DurableEngine, task: ClaimedTask, process: int) -> Any:
-    """Call the handler. A child that it forked and that comes out of it ends here.
-
-    The child is a copy of the worker: it would settle its parent's run, and then go on claiming.
-    """
-    try:
-        return handler(engine, task)
-    finally:
-        if os.getpid() != process:
-            _end_child(sys.exc_info()[1])
 
 
 def _end_child(error: BaseException | None) -> None:
