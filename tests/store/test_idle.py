@@ -16,7 +16,7 @@ from dura.store.claim import Claim, Granted
 from dura.store.idle import IdleWorkers
 
 NEVER = 3600.0
-GRANTED = Granted("run", "task", 1, 1, "default", 0, 0, "job", "null", fresh=True)
+GRANTED = Granted("run", "task", 1, "job", "null", 1, "default", 0, 0, fresh=True)
 
 
 class Worker(threading.Thread):

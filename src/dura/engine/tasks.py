@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from dura.checks import name as check_name
 from dura.checks import names, optional_text, optional_whole, seconds, several, whole
@@ -15,7 +15,7 @@ from dura.current import saw_fresh
 from dura.engine.opened import OpenedStore
 from dura.errors import EngineError, InvalidValue, StoreError, shown
 from dura.ids import new_ids
-from dura.records import ClaimedTask, TaskRef
+from dura.records import ClaimedTask, TaskRef, maker
 from dura.retry import RetryStrategy
 from dura.store import claim as claiming
 from dura.store import settle
@@ -26,6 +26,9 @@ from dura.store.idle import IdleWorkers
 from dura.store.settle import Settlement
 from dura.store.spawn import Spawn, spawn
 from dura.store.turns import Turn
+
+
+_claimed: Final = maker(ClaimedTask)
 
 
 class TaskCalls(OpenedStore):
@@ -228,11 +231,7 @@ class TaskCalls(OpenedStore):
             return None
         if granted.fresh:
             saw_fresh(self, granted.run_id, granted.claim_token, disturbances=before)
-        return ClaimedTask(
-            run_id=granted.run_id, task_id=granted.task_id, attempt=granted.attempt, name=granted.name, params=params,
-            claim_token=granted.claim_token, queue=granted.queue, reclaims=granted.reclaims,
-            deferrals=granted.deferrals,
-        )  # fmt: skip
+        return _claimed(*granted[:4], params, *granted[5:9])
 
     def seconds_until_due(self) -> float | None:
         """Seconds until the next sleeper is due or the next lease runs out, below zero if overdue; None if neither."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dura.records.alike import FailedTasks, FailureGroup, FailureGroups, FailureKey, SeenTask
 from dura.records.audit import AuditPage, AuditQuery, AuditRow
-from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef
+from dura.records.calls import ClaimedTask, Emitted, FailureInfo, Finding, TaskInfo, TaskRef, maker
 from dura.records.choice import Removable, StepCount
 from dura.records.conditions import Condition
 from dura.records.look import TASK_SORTS, Snapshot, TaskPage, TaskQuery, Want
@@ -72,4 +72,5 @@ __all__ = [
     "Waiter",
     "Want",
     "WorkerRow",
+    "maker",
 ]

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+
+def maker(record: type[R]) -> Callable[..., R]:
+    """A second constructor of a frozen record, which takes all its fields by place, in half the time.
+
+    The first sets each field through the guard that keeps everybody else from setting one.
+    """
+    setters = [getattr(record, field.name).__set__ for field in fields(record)]  # type: ignore[arg-type]
+
+    def make(*values: Any) -> R:
+        made = object.__new__(record)
+        for set_field, value in zip(setters, values, strict=True):
+            set_field(made, value)
+        return made
+
+    return make
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -102,7 +102,7 @@ def keep_all(tx: Transaction, results: Sequence[Result]) -> list[Stored | LeaseL
         ServeAlone: One of several cannot be kept without asking why.
         EngineError: As `keep`.
     """
-    kept = tx.connection.executemany(
+    kept = tx.executemany(
         """
         INSERT INTO checkpoints (task_id, checkpoint_name, state, owner_run_id, updated_at)
         SELECT task_id, ?, ?, run_id, ? FROM runs

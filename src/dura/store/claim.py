@@ -15,6 +15,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from dura.clock import later
@@ -78,13 +79,13 @@ class Granted(NamedTuple):
     run_id: str
     task_id: str
     attempt: int
+    name: str
+    params: str
+    """JSON, which the caller reads: outside the transaction, so that what cannot be read stops no other claim."""
     claim_token: int
     queue: str
     reclaims: int
     deferrals: int
-    name: str
-    params: str
-    """JSON, which the caller reads: outside the transaction, so that what cannot be read stops no other claim."""
     fresh: bool
     """Whether none of the task's steps has finished or waits."""
 
@@ -129,15 +130,14 @@ def _places(claims: Sequence[Claim]) -> Collection[Sequence[int]]:
 def _take(tx: Transaction, claims: Sequence[Claim]) -> list[Granted]:
     """Claim the best pending runs for those who may have the same ones, as far as there are any."""
     now, run_rows, task_rows, granted = tx.now, [], [], []
-    for wanted, row in zip(claims, _best_pending(tx.connection, claims[0], len(claims)), strict=False):
-        _, _, rowid, task_rowid = row[:4]
-        run = Granted._make(row[5:])
-        run_rows.append((wanted.worker_id, later(now, wanted.lease_seconds), now, rowid))
-        task_rows.append((now, task_rowid))
-        granted.append(run)
+    best = _best_pending(tx.connection, claims[0], len(claims))
+    for wanted, row in zip(claims, best, strict=False):
+        granted.append(run := Granted._make(row[2:_PLACE]))
+        run_rows.append((wanted.worker_id, later(now, wanted.lease_seconds), now, row[0]))
+        task_rows.append((now, row[1]))
         tx.moved(run.queue, run.name, State.PENDING, State.RUNNING)
     if granted:
-        tx.connection.executemany(
+        tx.executemany(
             """
             UPDATE runs SET state = 'running', claimed_by = ?, claim_expires_at = ?, claim_token = claim_token + 1,
                             started_at = COALESCE(started_at, ?)
@@ -145,35 +145,39 @@ def _take(tx: Transaction, claims: Sequence[Claim]) -> list[Granted]:
             """,
             run_rows,
         )
-        tx.connection.executemany(
+        tx.executemany(
             "UPDATE tasks SET state = 'running', first_started_at = COALESCE(first_started_at, ?) WHERE rowid = ?",
             task_rows,
         )
     return granted
 
 
-_LAST, _QUEUE = 4, 9
-"""Where a row of pending runs has the queue that comes last, and its own."""
-
-_LAST_QUEUE: Final = "(SELECT max(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending')"
-
-
-def _pending(last_queue: str, which: str, order: str) -> str:
-    """The statement that reads pending runs: their order, their rowids, that queue, and what is granted with them."""
+def _pending(place: str, which: str, order: str) -> str:
+    """The statement that reads pending runs: their rowids, those of their tasks, what is granted with them, and their place."""
     return f"""
-        SELECT -r.priority, r.available_at, r.rowid, t.rowid, {last_queue}, r.run_id, r.task_id, r.attempt,
-               r.claim_token + 1, r.queue, r.reclaims, r.deferrals, t.task_name, t.params,
+        SELECT r.rowid, t.rowid, r.run_id, r.task_id, r.attempt, t.task_name, t.params, r.claim_token + 1,
+               r.queue, r.reclaims, r.deferrals,
                NOT EXISTS (SELECT 1 FROM checkpoints WHERE task_id = r.task_id)
-               AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = r.task_id)
+               AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = r.task_id),
+               {place}
         FROM runs r INDEXED BY runs_pending CROSS JOIN tasks t ON t.task_id = r.task_id
         WHERE r.state = 'pending' AND {which} ORDER BY {order} r.priority DESC, r.available_at, r.rowid LIMIT ?
         """
 
 
-_OF_FIRST_QUEUE: Final = _pending(_LAST_QUEUE, "r.queue >= ''", "r.queue,")
-"""Those of the queue that comes first and, if they are fewer, of the next."""
+_OF_THE_FIRST_QUEUE: Final = _pending(
+    "r.queue = (SELECT max(queue) FROM runs INDEXED BY runs_pending WHERE state = 'pending')",
+    "r.queue >= ''",
+    "r.queue,",
+)
+"""The place: whether the queue is the last one too, so that all is told."""
 
-_OF_QUEUE: Final = _pending("r.queue", "r.queue = ? AND r.priority <= ?", "")
+_OF_A_QUEUE: Final = _pending(
+    "-r.priority, r.available_at, r.rowid", "r.queue = ? AND r.priority <= ?", ""
+)
+
+_PLACE: Final = 2 + len(Granted._fields)
+"""From which column on a row tells its place."""
 
 
 def _best_pending(connection: sqlite3.Connection, wanted: Claim, count: int) -> list[tuple[Any, ...]]:
@@ -181,15 +185,15 @@ def _best_pending(connection: sqlite3.Connection, wanted: Claim, count: int) -> 
     queues = wanted.queues
     if queues is None:
         if wanted.max_priority is None:
-            best = connection.execute(_OF_FIRST_QUEUE, (count,)).fetchall()
-            if not best or best[0][_QUEUE] == best[0][_LAST]:
+            best = connection.execute(_OF_THE_FIRST_QUEUE, (count,)).fetchall()
+            if not best or best[0][_PLACE]:
                 return best
         queues = _pending_queues(connection)
     ceiling = _NO_CEILING if wanted.max_priority is None else wanted.max_priority
     best = []
     for queue in queues:
-        best += connection.execute(_OF_QUEUE, (queue, ceiling, count))
-    return best if len(queues) == 1 else sorted(best)[:count]
+        best += connection.execute(_OF_A_QUEUE, (queue, ceiling, count))
+    return best if len(queues) == 1 else sorted(best, key=itemgetter(slice(_PLACE, None)))[:count]
 
 
 def _pending_queues(connection: sqlite3.Connection) -> list[str]:

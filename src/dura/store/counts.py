@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from typing import Final
 
 from dura.store.transaction import Transaction
 
-_RECOUNT = """
+_MOVE: Final = "UPDATE state SET value = CAST(value + ? AS TEXT) WHERE namespace = 'dura.counts' AND key = ?"
+
+_INSERT: Final = "INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.counts', ?, ?, ?)"
+
+_keys: Final[dict[tuple[str, str, str], str]] = {}
+"""What counters are called, for SQLite takes as long to say it as to find one."""
+
+_MOST_KEYS: Final = 4096
+
+_RECOUNT: Final = """
     SELECT json_array(queue, task_name, state), CAST(COUNT(*) AS TEXT), min(enqueue_at)
     FROM tasks GROUP BY queue, task_name, state
 """
@@ -26,23 +36,33 @@ def counts(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
 
 def keep(tx: Transaction) -> None:
     """Let the counters follow what the transaction has done, unless the file's triggers have."""
-    if tx.moves and not tx.link.triggers_count:
-        tx.connection.executemany(
-            """
-            INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.counts', json_array(?, ?, ?), ?, ?)
-            ON CONFLICT (namespace, key) DO UPDATE SET value = CAST(value + excluded.value AS TEXT)
-            """,
-            [(*counted, str(more), tx.now) for counted, more in tx.moves.items() if more],
-        )
+    if not tx.link.triggers_count:
+        for (queue, name, state), more in tx.moves.items():
+            if more:
+                key = _key(tx, queue, name, state)
+                if tx.changes(_MOVE, (more, key)) == 0:
+                    tx.execute(_INSERT, (key, str(more), tx.now))
     tx.moves.clear()
+
+
+def _key(tx: Transaction, queue: str, name: str, state: str) -> str:
+    """What the counter is called: as SQLite writes it, also where triggers do."""
+    parts = queue, name, state
+    key = _keys.get(parts)
+    if key is None:
+        (key,) = tx.execute("SELECT json_array(?, ?, ?)", parts).fetchone()
+        if len(_keys) >= _MOST_KEYS:
+            _keys.clear()
+        _keys[parts] = key
+    return key
 
 
 def rebuild(tx: Transaction) -> None:
     """Count all tasks anew; the cost grows with the store."""
     tx.moves.clear()
     tx.execute("DELETE FROM state WHERE namespace = 'dura.counts'")
-    tx.connection.executemany(
-        "INSERT INTO state (namespace, key, value, updated_at) VALUES ('dura.counts', ?, ?, ?)",
+    tx.executemany(
+        _INSERT,
         tx.execute(_RECOUNT).fetchall(),
     )
 
@@ -73,7 +93,7 @@ def forget_zeros(tx: Transaction, most: int, *, after: str) -> str | None:
         "SELECT key, value FROM state WHERE namespace = 'dura.counts' AND key > ? ORDER BY key LIMIT ?",
         (after, most),
     ).fetchall()
-    tx.connection.executemany(
+    tx.executemany(
         "DELETE FROM state WHERE namespace = 'dura.counts' AND key = ?",
         [(key,) for key, value in found if value == "0"],
     )

@@ -127,7 +127,7 @@ def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
         ServeAlone: One of several may not be settled by its caller.
         EngineError: The only one may not be, and why.
     """
-    settled = tx.connection.executemany(
+    settled = tx.executemany(
         """
         UPDATE runs SET state = 'completed', completed_at = ?, result = ?, claim_expires_at = NULL
         WHERE run_id = ? AND state = 'running' AND claim_token = COALESCE(?, claim_token)
@@ -139,10 +139,10 @@ def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
             raise ServeAlone
         held(tx, settlements[0].run_id, settlements[0].token)
     tasks = [(done.result, tx.now, done.task_id) for done in settlements]
-    tx.connection.executemany(
+    tx.executemany(
         "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?", tasks
     )
-    tx.connection.executemany("DELETE FROM waits WHERE task_id = ?", [task[2:] for task in tasks])
+    tx.executemany("DELETE FROM waits WHERE task_id = ?", [task[2:] for task in tasks])
     for done in settlements:
         tx.moved(done.queue, done.name, State.RUNNING, State.COMPLETED)
 

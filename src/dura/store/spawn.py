@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from dura.clock import later
-from dura.records import TaskRef
+from dura.records import TaskRef, maker
 from dura.states import SleepCause, State
 from dura.store.transaction import Transaction
 
 _PENDING: Final = State.PENDING, None
 _ASLEEP: Final = State.SLEEPING, SleepCause.DELAY
+
+_ref: Final = maker(TaskRef)
 
 
 class Spawn(NamedTuple):
@@ -37,7 +39,7 @@ def spawn(tx: Transaction, orders: Sequence[Sequence[Spawn]]) -> list[list[TaskR
     task_rows: list[tuple[object, ...]] = []
     run_rows: list[tuple[object, ...]] = []
     refs = [[_place(tx, task, made, task_rows, run_rows) for task in order] for order in orders]
-    tx.connection.executemany(
+    tx.executemany(
         """
         INSERT INTO tasks (task_id, task_name, params, state, attempts, max_attempts, retry_strategy, enqueue_at,
                            last_attempt_run, idempotency_key, queue, steps, max_reclaims)
@@ -45,7 +47,7 @@ def spawn(tx: Transaction, orders: Sequence[Sequence[Spawn]]) -> list[list[TaskR
         """,
         task_rows,
     )
-    tx.connection.executemany(
+    tx.executemany(
         """
         INSERT INTO runs (run_id, task_id, attempt, state, available_at, priority, queue, sleep_cause)
         VALUES (?, ?, 1, ?, ?, ?, ?, ?)
@@ -77,8 +79,8 @@ def _place(
     tx.moved(task.queue, task.name, None, state)
     run_rows.append((task.run_id, task.task_id, state, available_at, task.priority, task.queue, cause))
     if key is not None:
-        made[key] = TaskRef(task_id=task.task_id, run_id=task.run_id, attempt=1, created=False)
-    return TaskRef(task_id=task.task_id, run_id=task.run_id, attempt=1, created=True)
+        made[key] = _ref(task.task_id, task.run_id, 1, False)
+    return _ref(task.task_id, task.run_id, 1, True)
 
 
 def _existing(tx: Transaction, made: dict[str, TaskRef], key: str) -> TaskRef | None:
@@ -88,4 +90,4 @@ def _existing(tx: Transaction, made: dict[str, TaskRef], key: str) -> TaskRef | 
     row = tx.execute(
         "SELECT task_id, last_attempt_run, attempts FROM tasks WHERE idempotency_key = ?", (key,)
     ).fetchone()
-    return None if row is None else TaskRef(task_id=row[0], run_id=row[1], attempt=row[2], created=False)
+    return None if row is None else _ref(*row, False)

@@ -39,7 +39,7 @@ def items(connection: sqlite3.Connection, namespace: str) -> list[tuple[str, str
 
 def put(tx: Transaction, namespace: str, pairs: Iterable[tuple[str, str]]) -> None:
     """Set keys to values (JSON), replacing what they had."""
-    tx.connection.executemany(
+    tx.executemany(
         "INSERT INTO state (namespace, key, value, updated_at) VALUES (?, ?, ?, ?) "
         "ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
         ((namespace, key, value, tx.now) for key, value in pairs),

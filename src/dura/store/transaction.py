@@ -16,13 +16,15 @@ class ServeAlone(Exception):  # noqa: N818 - no error: a request to the door
 class Transaction:
     """An open write transaction, as operations see it."""
 
-    __slots__ = ("announces", "connection", "disturbs", "execute", "link", "moves", "now")
+    __slots__ = ("announces", "connection", "disturbs", "execute", "executemany", "link", "moves", "now")
 
     def __init__(self, link: Link, now: str) -> None:
         assert link.connection is not None
         self.link = link
         self.connection = link.connection
         self.execute = link.connection.execute
+        self.executemany = link.connection.cursor().executemany
+        """On a cursor of its own, for statements that return no rows: `execute` makes one for each."""
         self.now = now
         """The time of the operation, in the store's format."""
         self.announces = 0

@@ -37,6 +37,8 @@ def take_turns(tx: Transaction, turns: Sequence[Turn], lookout: Lookout) -> list
     Raises:
         ServeAlone: One of several workers has lost its run.
     """
+    if len(turns) == 1:
+        return [_take_turn(tx, *turns[0], lookout)]
     lost = _settle(tx, [turn.settlement for turn in turns])
     asking = [turn.wanted for turn in turns if turn.wanted is not None]
     if not asking:
@@ -46,6 +48,22 @@ def take_turns(tx: Transaction, turns: Sequence[Turn], lookout: Lookout) -> list
         granted = iter(claims)
         claims = [None if turn.wanted is None else next(granted) for turn in turns]
     return [Outcome(error, run, more) for error, run in zip(lost, claims, strict=True)]
+
+
+def _take_turn(
+    tx: Transaction, settlement: Settlement | None, wanted: Claim | None, lookout: Lookout
+) -> Outcome:
+    """Settle and claim for one."""
+    lost: EngineError | None = None
+    if settlement is not None:
+        try:
+            settle(tx, settlement)
+        except NO_LONGER_HELD as no_longer_held:
+            lost = no_longer_held
+    if wanted is None:
+        return Outcome(lost, None, more=False)
+    (granted,), more = claim(tx, [wanted], lookout)
+    return Outcome(lost, granted, more)
 
 
 def _settle(tx: Transaction, settlements: Sequence[Settlement | None]) -> list[EngineError | None]:
