@@ -40,8 +40,6 @@ def _disturb() -> None:
 
 def _groups(tickets: list[Ticket[Any]]) -> list[list[Ticket[Any]]]:
     """Those whom one call of their operation can serve, together; every other alone."""
-    if len(tickets) == 1:
-        return [tickets]
     groups: dict[object, list[Ticket[Any]]] = {}
     for ticket in tickets:
         groups.setdefault(ticket if ticket.request is None else ticket.operation, []).append(ticket)
@@ -173,26 +171,35 @@ class Commits:
 
         Those that the time does not suffice for leave the batch.
         """
-        began, called = time.monotonic(), 0
         if company:
             self._door.company(batch)
+        until, called = time.monotonic() + _LONGEST_BATCH, 0
         while called < len(batch):
-            groups = _groups(batch[called:])
-            batch[called:] = [ticket for group in groups for ticket in group]
-            for group in groups:
-                if len(batch) == 1:
-                    _call(group, transaction)
-                elif not called:
-                    self._call_first(group, transaction)
-                elif time.monotonic() - began <= _LONGEST_BATCH:
-                    self._call_in_savepoint(group, transaction)
-                else:
-                    self._door.put_back(batch[called:])
-                    del batch[called:]
-                    return
-                called += len(group)
+            if len(batch) == 1:
+                _call(batch, transaction)
+            elif not self._call_several(batch, transaction, called, until):
+                return
+            called = len(batch)
             if company:
                 self._door.company(batch)
+
+    def _call_several(
+        self, batch: list[Ticket[Any]], transaction: Transaction, called: int, until: float
+    ) -> bool:
+        """Call the operations of those after the first `called`. Returns whether there was time for all of them."""
+        groups = _groups(batch[called:])
+        batch[called:] = [ticket for group in groups for ticket in group]
+        for group in groups:
+            if not called:
+                self._call_first(group, transaction)
+            elif time.monotonic() <= until:
+                self._call_in_savepoint(group, transaction)
+            else:
+                self._door.put_back(batch[called:])
+                del batch[called:]
+                return False
+            called += len(group)
+        return True
 
     def _call_first(self, group: list[Ticket[Any]], transaction: Transaction) -> None:
         """Call the operation of those who come first. They need no savepoint: if it fails, nothing else is undone with it."""

@@ -86,8 +86,8 @@ class Database:
             CommitUnknown: The disk failed during the commit.
             Exception: Whatever the operation raised; its changes are rolled back.
         """
-        outer = self._connections.link().open_transaction()
-        if outer is not None:
+        link = self._connections.link()
+        if link.transaction is not None and (outer := link.open_transaction()) is not None:
             return self._join(outer, operation)
         return self._stand_in_line(Ticket(operation, alone=alone))
 
@@ -102,8 +102,8 @@ class Database:
         Raises:
             Exception: As `write`.
         """
-        outer = self._connections.link().open_transaction()
-        if outer is not None:
+        link = self._connections.link()
+        if link.transaction is not None and (outer := link.open_transaction()) is not None:
             return self._join(outer, lambda tx: operation(tx, [request])[0])
         return self._stand_in_line(Ticket(operation, request))
 

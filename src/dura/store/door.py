@@ -55,7 +55,8 @@ class Ticket(Generic[R]):
 
     def settle(self, error: Exception | None) -> None:
         """Let the caller go on. Repeating the call does no harm."""
-        self.error = error if error is not None else self.error
+        if error is not None:
+            self.error = error
         self.settled = True
         self.let_go()
 
@@ -175,10 +176,13 @@ class Door:
         """Take the ticket out of the line and let whoever is first lead. Repeating the call does no harm."""
         with self._mutex:
             ticket.left = True
-            if ticket in self._line:
-                self._line.remove(ticket)
-            if self._line:
-                self._line[0].let_go()
+            line = self._line
+            if line and line[0] is ticket:
+                line.popleft()
+            elif ticket in line:
+                line.remove(ticket)
+            if line:
+                line[0].let_go()
 
     def _leads(self, ticket: Ticket[Any]) -> bool:
         with self._mutex:

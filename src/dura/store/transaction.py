@@ -23,8 +23,7 @@ class Transaction:
         self.link = link
         self.connection = link.connection
         self.execute = link.connection.execute
-        self.executemany = link.connection.cursor().executemany
-        """On a cursor of its own, for statements that return no rows: `execute` makes one for each."""
+        self.executemany = link.connection.executemany
         self.now = now
         """The time of the operation, in the store's format."""
         self.announces = 0
