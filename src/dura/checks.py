@@ -87,6 +87,8 @@ def text(value: str, what: str) -> str:
     """
     if not isinstance(value, str):
         raise InvalidValue(f"{what} must be a str, not {type(value).__name__}: {shown(value)}")
+    if value.isascii():
+        return value
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -100,6 +102,8 @@ def name(value: str, what: str) -> str:
     Raises:
         InvalidValue: It is no text, empty, or holds a lone surrogate.
     """
+    if isinstance(value, str) and value.isascii() and value:
+        return value
     if not text(value, what):
         raise InvalidValue(f"{what} must not be empty")
     return value

@@ -43,6 +43,11 @@ def encode(value: Any, what: str) -> str:
         ) from error
 
 
+def is_scalar(value: Any) -> bool:
+    """Whether a value comes back from JSON as it is."""
+    return type(value) in _SCALARS
+
+
 def decode(text: str | None) -> Any:
     """Decode JSON text from the store; SQL NULL is None."""
     if text is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dura.checks import function, name, optional_text, own_name, seconds, text, whole
-from dura.codec import encode
+from dura.codec import encode, is_scalar
 from dura.current import CurrentClaim, current_claim
 from dura.engine.opened import OpenedStore
 from dura.errors import InvalidRunState, InvalidValue, LeaseLost, WorkflowSuspended
@@ -52,15 +52,21 @@ class StepCalls(OpenedStore):
         name(step_name, "step_name")
         function(fn, "fn")
         holder, claim = self._holder(task_id, owner_run_id, claim_token)
-        what = f"the result of step {step_name!r} of task {task_id}"
         before = disturbances()
-        found = None
         # What the thread's own open operation has changed disturbs nobody before it is committed.
         if claim is None or not claim.shows_unused(step_name, before) or self.database.inside():
             found = self._look(task_id, step_name, holder, claim)
-        if found is None:
-            found = self._keep(task_id, step_name, encode(fn(), what), holder, claim, owner_run_id)
-        return self._decoded(found.value, what)  # type: ignore[no-any-return]
+            if found is not None:
+                return self._result(found.value, task_id, step_name)  # type: ignore[no-any-return]
+        value = fn()
+        text = encode(value, f"the result of step {step_name!r} of task {task_id}")
+        kept = self._keep(task_id, step_name, text, holder, claim, owner_run_id)
+        if kept is text and is_scalar(value):
+            return value
+        return self._result(kept, task_id, step_name)  # type: ignore[no-any-return]
+
+    def _result(self, stored: str | None, task_id: str, step_name: str) -> Any:
+        return self._decoded(stored, f"the result of step {step_name!r} of task {task_id}")
 
     def _look(
         self, task_id: str, step_name: str, holder: Holder | None, claim: CurrentClaim | None
@@ -83,15 +89,16 @@ class StepCalls(OpenedStore):
         holder: Holder | None,
         claim: CurrentClaim | None,
         owner_run_id: str | None,
-    ) -> Stored:
+    ) -> str | None:
         """Keep a step's result. Returns that which is stored, which another may have kept first."""
         before = disturbances()
+        kept: checkpoints.Result | Stored | LeaseLost
         if holder is None:
             kept = self.database.write(
                 lambda tx: checkpoints.keep(tx, task_id, step_name, value, None, owner_run_id)
             )
         else:
-            result = checkpoints.Result(task_id, step_name, value, holder, noted=claim is not None)
+            result = checkpoints.Result(step_name, value, holder.run_id, task_id, holder.token, claim is not None)
             try:
                 kept = self.database.write_together(checkpoints.keep_all, result)
             except BaseException:
@@ -103,7 +110,7 @@ class StepCalls(OpenedStore):
             raise kept
         if claim is not None:
             claim.keeps(step_name, disturbances=before)
-        return kept
+        return kept.value
 
     def get_checkpoint(self, *, task_id: str, step_name: str) -> Any:
         """A step's stored result; None if it has none yet, or was a wait that timed out."""
@@ -112,7 +119,7 @@ class StepCalls(OpenedStore):
         found = self.database.read(lambda connection: checkpoints.peek(connection, task_id, step_name))
         if found is None:
             return None
-        return self._decoded(found.value, f"the result of step {step_name!r} of task {task_id}")
+        return self._result(found.value, task_id, step_name)
 
     def await_event(
         self,

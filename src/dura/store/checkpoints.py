@@ -86,17 +86,21 @@ def used(connection: sqlite3.Connection, task_id: str) -> list[str]:
 class Result(NamedTuple):
     """A step's result to be kept for the run that computed it."""
 
-    task_id: str
     step: str
     value: str
     """JSON."""
-    holder: Holder
+    run_id: str
+    task_id: str
+    token: int
     noted: bool
     """Whether the caller notes for its claim that the step is used. What it does not, every claim has to look for."""
 
 
-def keep_all(tx: Transaction, results: Sequence[Result]) -> list[Stored | LeaseLost]:
+def keep_all(tx: Transaction, results: Sequence[Result]) -> Sequence[Result | Stored | LeaseLost]:
     """`keep`, for many results of which each has a holder.
+
+    Returns:
+        For each what `keep` does; itself, where it is what is stored.
 
     Raises:
         ServeAlone: One of several cannot be kept without asking why.
@@ -105,23 +109,22 @@ def keep_all(tx: Transaction, results: Sequence[Result]) -> list[Stored | LeaseL
     kept = tx.executemany(
         """
         INSERT INTO checkpoints (task_id, checkpoint_name, state, owner_run_id, updated_at)
-        SELECT task_id, ?, ?, run_id, ? FROM runs
-        WHERE run_id = ? AND task_id = ? AND state = 'running' AND claim_token = ?
-        AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = runs.task_id AND step_name = ?)
+        SELECT task_id, ?1, ?2, run_id, ?7 FROM runs
+        WHERE run_id = ?3 AND task_id = ?4 AND state = 'running' AND claim_token = ?5
+        AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = runs.task_id AND step_name = ?1)
         ON CONFLICT (task_id, checkpoint_name) DO NOTHING
         """,
-        [
-            (done.step, done.value, tx.now, done.holder.run_id, done.task_id, done.holder.token, done.step)
-            for done in results
-        ],
+        [(*done, tx.now) for done in results],
     ).rowcount
-    tx.disturbs |= not all(done.noted for done in results)
+    if not all([done.noted for done in results]):
+        tx.disturbs = True
     if kept == len(results):
-        return [Stored(done.value) for done in results]
+        return results
     if len(results) > 1:
         raise ServeAlone
     tx.disturbs = True
-    return [keep(tx, done.task_id, done.step, done.value, done.holder, None) for done in results]
+    [done] = results
+    return [keep(tx, done.task_id, done.step, done.value, Holder(done.run_id, done.token), None)]
 
 
 def keep(

@@ -169,7 +169,8 @@ class Database:
 
     def inside(self) -> bool:
         """Whether the calling thread's operation is open, so that what it writes now can still be undone by it."""
-        return self._connections.link().open_transaction() is not None
+        link = self._connections.link()
+        return link.transaction is not None and link.open_transaction() is not None
 
     def read(self, query: Callable[[sqlite3.Connection], R]) -> R:
         """Run a query on the calling thread's connection, seeing what its open operation has changed."""
