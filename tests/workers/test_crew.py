@@ -215,12 +215,13 @@ def test_no_run_is_dropped_or_begun_twice_however_late_a_thread_is(
     method = "_rest" if late == "who comes to rest" else "_carry_out"
     original = getattr(crew.Crew, method)
 
-    def slowly(*arguments: object) -> None:
+    def slowly(*arguments: object) -> object:
         if late != "who has driven":
             time.sleep(0.002)
-        original(*arguments)
+        ended = original(*arguments)
         if late == "who has driven":
             time.sleep(0.002)
+        return ended
 
     monkeypatch.setattr(crew.Crew, method, slowly)
     # Of each name the first run is not known to be quick: it is for a thread of its own.
@@ -307,9 +308,9 @@ def test_who_drives_lets_go_of_the_other_workers_once_its_handler_is_not_known_t
     blocks, may_end = threading.Semaphore(0), threading.Event()
     goes_on = crew.Crew._goes_on
 
-    def forgetful(self: crew.Crew, hand: Any) -> bool:
+    def forgetful(self: crew.Crew, hand: Any, *, quick: bool) -> bool:
         """As if another thread had just found the handler slow."""
-        has_next = goes_on(self, hand)
+        has_next = goes_on(self, hand, quick=quick)
         if not has_next and len(begun) >= 100 and not forgotten:
             forgotten.append(True)
             self._quick_runs.clear()

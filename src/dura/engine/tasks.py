@@ -176,7 +176,6 @@ class TaskCalls(OpenedStore):
         Returns:
             For each what `settle_and_claim` returns, or the error that kept its run from being settled.
         """
-        before = disturbances()
         taken: list[tuple[EngineError | None, ClaimedTask | None] | Exception] = []
         for ticket in self.database.write_all_together(self._take_turns, turns):
             try:
@@ -184,7 +183,7 @@ class TaskCalls(OpenedStore):
             except Exception as error:  # noqa: BLE001 - it is this worker's; the others have their runs
                 taken.append(error)
             else:
-                taken.append((lost, None if granted is None else self._readable(granted, before)))
+                taken.append((lost, None if granted is None else self._readable(granted)))
         return taken
 
     def settle(self, settlement: Settlement) -> EngineError | None:
@@ -217,8 +216,13 @@ class TaskCalls(OpenedStore):
         now = self.database.now()
         return self.database.read(lambda connection: claiming.anything_due(connection, now, wanted))
 
-    def _readable(self, granted: Granted, before: int) -> ClaimedTask | None:
-        """The claimed task with its params; None if they cannot be read, which fails it: a retry could not help."""
+    def _readable(self, granted: Granted, before: int | None = None) -> ClaimedTask | None:
+        """The claimed task with its params; None if they cannot be read, which fails it: a retry could not help.
+
+        Args:
+            granted: The claim.
+            before: What `disturbances` was before it was made; None, where the caller's thread claims for others too.
+        """
         try:
             params = decode(granted.params)
         except UNREADABLE as error:
@@ -229,7 +233,7 @@ class TaskCalls(OpenedStore):
                     run_id=granted.run_id, reason=reason, retryable=False, claim_token=granted.claim_token
                 )
             return None
-        if granted.fresh:
+        if granted.fresh and before is not None:
             saw_fresh(self, granted.run_id, granted.claim_token, disturbances=before)
         return _claimed(*granted[:4], params, *granted[5:9])
 

@@ -131,9 +131,13 @@ def _take(tx: Transaction, claims: Sequence[Claim]) -> list[Granted]:
     """Claim the best pending runs for those who may have the same ones, as far as there are any."""
     now, run_rows, task_rows, granted = tx.now, [], [], []
     best = _best_pending(tx.connection, claims[0], len(claims))
+    seconds, ends = 0.0, ""
     for wanted, row in zip(claims, best, strict=False):
+        if seconds != wanted.lease_seconds:
+            seconds = wanted.lease_seconds
+            ends = later(now, seconds)
         granted.append(run := Granted._make(row[2:_PLACE]))
-        run_rows.append((wanted.worker_id, later(now, wanted.lease_seconds), now, row[0]))
+        run_rows.append((wanted.worker_id, ends, now, row[0]))
         task_rows.append((now, row[1]))
         tx.moved(run.queue, run.name, State.PENDING, State.RUNNING)
     if granted:

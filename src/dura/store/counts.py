@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from typing import Final
 
 from dura.store.transaction import Transaction
@@ -37,23 +38,28 @@ def counts(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
 def keep(tx: Transaction) -> None:
     """Let the counters follow what the transaction has done, unless the file's triggers have."""
     if not tx.link.triggers_count:
-        for (queue, name, state), more in tx.moves.items():
-            if more:
-                key = _key(tx, queue, name, state)
-                if tx.changes(_MOVE, (more, key)) == 0:
-                    tx.execute(_INSERT, (key, str(more), tx.now))
+        more: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        for (queue, name, before, after), tasks in tx.moves.items():
+            if before is not None:
+                more[queue, name, before] -= tasks
+            if after is not None:
+                more[queue, name, after] += tasks
+        for counted, by in more.items():
+            if by:
+                key = _key(tx, counted)
+                if tx.changes(_MOVE, (by, key)) == 0:
+                    tx.execute(_INSERT, (key, str(by), tx.now))
     tx.moves.clear()
 
 
-def _key(tx: Transaction, queue: str, name: str, state: str) -> str:
+def _key(tx: Transaction, counted: tuple[str, str, str]) -> str:
     """What the counter is called: as SQLite writes it, also where triggers do."""
-    parts = queue, name, state
-    key = _keys.get(parts)
+    key = _keys.get(counted)
     if key is None:
-        (key,) = tx.execute("SELECT json_array(?, ?, ?)", parts).fetchone()
+        (key,) = tx.execute("SELECT json_array(?, ?, ?)", counted).fetchone()
         if len(_keys) >= _MOST_KEYS:
             _keys.clear()
-        _keys[parts] = key
+        _keys[counted] = key
     return key
 
 

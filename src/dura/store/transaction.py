@@ -30,15 +30,12 @@ class Transaction:
         """How many runs have become due, or will by themselves; idle workers are granted them, or told."""
         self.disturbs = False
         """Set where a claim may have ended, or a step been used, otherwise than by the holder's own call."""
-        self.moves: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-        """By queue, name and state: how many tasks more, or fewer, there are than the counters say."""
+        self.moves: defaultdict[tuple[str, str, str | None, str | None], int] = defaultdict(int)
+        """By queue, name, the state before and the state after: how many tasks have gone so."""
 
     def moved(self, queue: str, name: str, before: str | None, after: str | None, tasks: int = 1) -> None:
         """Note that tasks have gone from one state to another; None before: they are new, None after: they are gone."""
-        if before is not None:
-            self.moves[queue, name, before] -= tasks
-        if after is not None:
-            self.moves[queue, name, after] += tasks
+        self.moves[queue, name, before, after] += tasks
 
     def changes(self, sql: str, values: tuple[Any, ...] = ()) -> int:
         """Execute a statement and return how many rows it changed."""

@@ -200,8 +200,8 @@ class Crew:
         seconds = longest if due is None else min(longest, max(due, _SHORTEST_WAIT))
         return engine.wait_for_claim(worker.wanted, self._idle, seconds, stirs)
 
-    def _carry_out(self, worker: Worker) -> None:
-        """Let the handler run, and see whether it is quick."""
+    def _carry_out(self, worker: Worker) -> bool:
+        """Let the handler run. Returns whether it has ended, was quick, and is known to be."""
         terms, task = self._terms, worker.task
         assert task is not None
         if terms.stop_event.is_set():
@@ -215,12 +215,12 @@ class Crew:
                 if worker.settlement is None:
                     # Parked; or nobody knows what became of it, and it is left to its lease.
                     worker.task = None
-            quick = worker.settlement is not None and time.monotonic() - began <= _QUICK
             runs = self._quick_runs.get(task.name, 0)
-            if not quick:
-                self._quick_runs[task.name] = max(runs - _LAPSE, 0)
-            elif runs < _MOST:
-                self._quick_runs[task.name] = runs + 1
+            if worker.settlement is not None and time.monotonic() - began <= _QUICK:
+                if runs < _MOST:
+                    self._quick_runs[task.name] = runs + 1
+                return runs >= _PROOF
+            self._quick_runs[task.name] = max(runs - _LAPSE, 0)
         else:
             worker.task = None
             delay = terms.engine.defer_run(run_id=task.run_id, claim_token=task.claim_token)
@@ -228,6 +228,7 @@ class Crew:
                 "%s: no handler for task %s of queue %s here; left to other workers for %.1f s",
                 *(task.name, task.task_id, task.queue, delay),
             )
+        return False
 
     def _drive(self, hand: _Hand) -> None:
         """Settle the runs of the workers that are left to the driver, claim their next ones, and carry those out."""
@@ -262,15 +263,15 @@ class Crew:
             if not drives:
                 self._disband(hand)
         while drives:
-            self._carry_out(hand.worker)
+            quick = self._carry_out(hand.worker)
             with self._mutex:
-                drives = self._goes_on(hand)
+                drives = self._goes_on(hand, quick=quick)
 
-    def _goes_on(self, hand: _Hand) -> bool:
-        """For the driver that has carried out a run: whether it has the next one in hand; else, one to settle. Called with the
-        mutex held."""
+    def _goes_on(self, hand: _Hand, *, quick: bool) -> bool:
+        """For the driver that has carried out a run, a quick one or not: whether it has the next one in hand; else, one to
+        settle. Called with the mutex held."""
         self._carried += 1
-        if self._driver is not hand or not self._may_be_driven(hand.worker):
+        if self._driver is not hand or not quick:
             self._disband(hand)
             return False
         self._done.append(hand.worker)
