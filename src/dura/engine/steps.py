@@ -72,7 +72,7 @@ class StepCalls(OpenedStore):
         self, task_id: str, step_name: str, holder: Holder | None, claim: CurrentClaim | None
     ) -> Stored | None:
         """The step's result, if it has one. Else it is noted what was seen, so that the next step need not look."""
-        before, kept = disturbances(), None if claim is None else claim.kept
+        before, kept = disturbances(), 0 if claim is None else claim.kept
         found = self.database.read(
             lambda connection: checkpoints.look(connection, task_id, step_name, holder)
         )
@@ -98,7 +98,9 @@ class StepCalls(OpenedStore):
                 lambda tx: checkpoints.keep(tx, task_id, step_name, value, None, owner_run_id)
             )
         else:
-            result = checkpoints.Result(step_name, value, holder.run_id, task_id, holder.token, claim is not None)
+            result = checkpoints.Result(
+                step_name, value, holder.run_id, task_id, holder.token, claim is not None
+            )
             try:
                 kept = self.database.write_together(checkpoints.keep_all, result)
             except BaseException:

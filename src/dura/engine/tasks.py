@@ -27,7 +27,6 @@ from dura.store.settle import Settlement
 from dura.store.spawn import Spawn, spawn
 from dura.store.turns import Turn
 
-
 _claimed: Final = maker(ClaimedTask)
 
 

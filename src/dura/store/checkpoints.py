@@ -116,8 +116,7 @@ def keep_all(tx: Transaction, results: Sequence[Result]) -> Sequence[Result | St
         """,
         [(*done, tx.now) for done in results],
     ).rowcount
-    if not all([done.noted for done in results]):
-        tx.disturbs = True
+    tx.disturbs |= not all(done.noted for done in results)
     if kept == len(results):
         return results
     if len(results) > 1:

@@ -166,7 +166,7 @@ def _pending(place: str, which: str, order: str) -> str:
                {place}
         FROM runs r INDEXED BY runs_pending CROSS JOIN tasks t ON t.task_id = r.task_id
         WHERE r.state = 'pending' AND {which} ORDER BY {order} r.priority DESC, r.available_at, r.rowid LIMIT ?
-        """
+        """  # noqa: S608 - of constants, below
 
 
 _OF_THE_FIRST_QUEUE: Final = _pending(
@@ -176,9 +176,7 @@ _OF_THE_FIRST_QUEUE: Final = _pending(
 )
 """The place: whether the queue is the last one too, so that all is told."""
 
-_OF_A_QUEUE: Final = _pending(
-    "-r.priority, r.available_at, r.rowid", "r.queue = ? AND r.priority <= ?", ""
-)
+_OF_A_QUEUE: Final = _pending("-r.priority, r.available_at, r.rowid", "r.queue = ? AND r.priority <= ?", "")
 
 _PLACE: Final = 2 + len(Granted._fields)
 """From which column on a row tells its place."""
@@ -186,15 +184,13 @@ _PLACE: Final = 2 + len(Granted._fields)
 
 def _best_pending(connection: sqlite3.Connection, wanted: Claim, count: int) -> list[tuple[Any, ...]]:
     """The best pending runs that the claim may have; see `_pending`."""
-    queues = wanted.queues
-    if queues is None:
-        if wanted.max_priority is None:
-            best = connection.execute(_OF_THE_FIRST_QUEUE, (count,)).fetchall()
-            if not best or best[0][_PLACE]:
-                return best
-        queues = _pending_queues(connection)
+    if wanted.queues is None and wanted.max_priority is None:
+        first = connection.execute(_OF_THE_FIRST_QUEUE, (count,)).fetchall()
+        if not first or first[0][_PLACE]:
+            return first
+    queues = _pending_queues(connection) if wanted.queues is None else wanted.queues
     ceiling = _NO_CEILING if wanted.max_priority is None else wanted.max_priority
-    best = []
+    best: list[tuple[Any, ...]] = []
     for queue in queues:
         best += connection.execute(_OF_A_QUEUE, (queue, ceiling, count))
     return best if len(queues) == 1 else sorted(best, key=itemgetter(slice(_PLACE, None)))[:count]

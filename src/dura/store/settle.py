@@ -140,7 +140,8 @@ def complete_all(tx: Transaction, settlements: Sequence[Settlement]) -> None:
         held(tx, settlements[0].run_id, settlements[0].token)
     tasks = [(done.result, tx.now, done.task_id) for done in settlements]
     tx.executemany(
-        "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?", tasks
+        "UPDATE tasks SET state = 'completed', completed_payload = ?, terminal_at = ? WHERE task_id = ?",
+        tasks,
     )
     tx.executemany("DELETE FROM waits WHERE task_id = ?", [task[2:] for task in tasks])
     for done in settlements:

@@ -254,7 +254,9 @@ class Crew:
         others: list[Worker] = []
         with self._mutex:
             for worker in taken:
-                quick = worker.task is not None and worker.settlement is None and self._is_quick(worker.task.name)
+                quick = (
+                    worker.task is not None and worker.settlement is None and self._is_quick(worker.task.name)
+                )
                 (self._ready if quick else others).append(worker)
             drives = self._carrying = bool(self._ready)
             hand.worker = self._ready.popleft() if drives else others.pop()
@@ -268,8 +270,11 @@ class Crew:
                 drives = self._goes_on(hand, quick=quick)
 
     def _goes_on(self, hand: _Hand, *, quick: bool) -> bool:
-        """For the driver that has carried out a run, a quick one or not: whether it has the next one in hand; else, one to
-        settle. Called with the mutex held."""
+        """For the driver, after a run that was quick or not. Called with the mutex held.
+
+        Returns:
+            Whether it has the next run to carry out in hand; else it has one to settle.
+        """
         self._carried += 1
         if self._driver is not hand or not quick:
             self._disband(hand)
