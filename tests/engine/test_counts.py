@@ -15,6 +15,7 @@ import pytest
 
 from conftest import ManualClock, claim, plain, rows, started
 from dura import DurableEngine, EngineError, RetryStrategy, process_task
+from dura.store import counts
 from dura.store.scripts import statements
 
 
@@ -84,6 +85,21 @@ def test_a_claimed_task_that_its_caller_has_altered_is_counted_as_what_it_is(
     task = replace(started(either, name="a", queue="x"), **altered)
     process_task(either, handlers={"a": lambda *_: 1, "b": lambda *_: 1}, task=task)
     assert kept(path) == counted(path) == {("x", "a", "completed"): 1}
+
+
+@pytest.mark.parametrize("most", [1, 4096])
+def test_counters_go_by_every_name_that_a_task_or_queue_can_have(
+    either: DurableEngine, path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(counts, "_MOST_KEYS", most)
+    names = ['"', "\\", "\x01\n\t\x7f", "\u2028", "/", "é", "😀", "[1, 2]", "null", "'", "\x00a"]
+    for _ in range(2):
+        for name in names:
+            either.spawn_task(name=name, params=None, queue=name)
+            task = claim(either, queue=name)
+            either.complete_run(run_id=task.run_id)
+    assert kept(path) == counted(path) == {(name, name, "completed"): 2 for name in names}
+    assert either.check() == ()
 
 
 def test_the_engine_reads_its_counters(engine: DurableEngine) -> None:

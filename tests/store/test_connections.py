@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ManualClock, plain, rows, wait_until
-from dura import ClaimedTask, DurableEngine
+from dura import ClaimedTask, DurableEngine, EngineError
 from dura.store import connections
 from dura.store import database as database_module
 
@@ -218,3 +218,24 @@ def test_an_applications_own_tables_may_live_beside_the_six(path: Path) -> None:
     assert engine.check() == ()
     engine.close()
     assert rows(path, "SELECT * FROM users") == [("ana",)]
+
+
+def test_an_error_that_is_kept_with_its_traceback_keeps_no_file_open(path: Path) -> None:
+    engine = DurableEngine(path)
+    task = engine.spawn_task(name="job", params=None)
+    engine.claim_task(worker_id="w")
+    errors = []
+    for call in (
+        lambda: engine.complete_run(run_id=task.run_id, claim_token=99),
+        lambda: engine.requeue_task(task.task_id),
+        lambda: engine.checkpoint(
+            task_id=task.task_id, step_name="s", fn=list, owner_run_id=task.run_id, claim_token=99
+        ),
+    ):
+        with pytest.raises(EngineError) as caught:
+            call()
+        errors.append(caught)
+    engine.close()
+    assert open_files(path) == 0
+    assert os.listdir(path.parent) == [path.name]
+    assert len(errors) == 3

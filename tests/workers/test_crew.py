@@ -99,6 +99,25 @@ def test_one_thread_carries_out_the_runs_of_all_workers_while_they_are_quick(
 
 
 @pytest.mark.usefixtures("eager")
+def test_a_worker_that_is_the_only_one_works_for_nobody_else(
+    store: DurableEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drives: list[object] = []
+    monkeypatch.setattr(crew.Crew, "_drive", lambda _, hand: drives.append(hand))
+    spawn(store, "job", 50)
+    stop = threading.Event()
+    run_workers(
+        store,
+        handlers={"job": lambda _, task: stop.set() if task.params == 49 else None},
+        worker_count=1,
+        stop_event=stop,
+        handle_signals=False,
+    )
+    assert completed(store) == 50
+    assert not drives
+
+
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("blocked", [1, WORKERS - 1])
 def test_a_quick_handler_that_turns_slow_keeps_no_other_run_from_being_begun_or_settled(
     store: DurableEngine, pool: Callable[..., threading.Event], blocked: int
