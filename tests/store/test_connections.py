@@ -224,18 +224,19 @@ def test_an_error_that_is_kept_with_its_traceback_keeps_no_file_open(path: Path)
     engine = DurableEngine(path)
     task = engine.spawn_task(name="job", params=None)
     engine.claim_task(worker_id="w")
-    errors = []
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: engine.complete_run(run_id=task.run_id, claim_token=99),
         lambda: engine.requeue_task(task.task_id),
         lambda: engine.checkpoint(
             task_id=task.task_id, step_name="s", fn=list, owner_run_id=task.run_id, claim_token=99
         ),
-    ):
+    ]
+    kept = []
+    for call in calls:
         with pytest.raises(EngineError) as caught:
             call()
-        errors.append(caught)
+        kept.append(caught)
     engine.close()
     assert open_files(path) == 0
     assert os.listdir(path.parent) == [path.name]
-    assert len(errors) == 3
+    assert len(kept) == len(calls)
