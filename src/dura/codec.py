@@ -44,8 +44,9 @@ def encode(value: Any, what: str) -> str:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a value comes back from JSON as it is."""
-    return type(value) in _SCALARS
+    """Whether a value is one that surely comes back from JSON as it is."""
+    # Two lone surrogates in a row come back as the one character that they are the halves of.
+    return value.isascii() if type(value) is str else type(value) in _SCALARS
 
 
 def decode(text: str | None) -> Any:

@@ -68,8 +68,9 @@ def test_steps_belong_to_their_task(engine: DurableEngine) -> None:
         ("", ""),
         (False, False),
         (2**70, 2**70),
+        ("\ud83d\ude00", "\U0001f600"),
     ],
-    ids=repr,
+    ids=ascii,
 )
 def test_a_first_run_and_a_replay_see_the_same_value(
     engine: DurableEngine, value: Any, comes_back: Any
