@@ -109,12 +109,15 @@ def keep_all(tx: Transaction, results: Sequence[Result]) -> Sequence[Result | St
     kept = tx.executemany(
         """
         INSERT INTO checkpoints (task_id, checkpoint_name, state, owner_run_id, updated_at)
-        SELECT task_id, ?1, ?2, run_id, ?7 FROM runs
-        WHERE run_id = ?3 AND task_id = ?4 AND state = 'running' AND claim_token = ?5
-        AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = runs.task_id AND step_name = ?1)
+        SELECT task_id, ?, ?, run_id, ? FROM runs
+        WHERE run_id = ? AND task_id = ? AND state = 'running' AND claim_token = ?
+        AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = runs.task_id AND step_name = ?)
         ON CONFLICT (task_id, checkpoint_name) DO NOTHING
         """,
-        [(*done, tx.now) for done in results],
+        [
+            (step, value, tx.now, run_id, task_id, token, step)
+            for step, value, run_id, task_id, token, _ in results
+        ],
     ).rowcount
     tx.disturbs |= not all(done.noted for done in results)
     if kept == len(results):
