@@ -74,8 +74,8 @@ class CurrentClaim:
     """Whether the handler's own call ended the claim: a wait or sleep that parked the run, or one that settled it."""
     signalled: bool = False
     """Whether `WorkflowSuspended` was raised to say so."""
-    kept: int = 0
-    """How many results of steps were kept for it."""
+    kept: object = None
+    """Another object whenever a result of a step was kept for it."""
     _sighting: Sighting | None = None
 
     def shows_unused(self, step: str, disturbances: int) -> bool:
@@ -88,17 +88,17 @@ class CurrentClaim:
             and monotonic() < seen.until
         )
 
-    def saw(self, steps: Iterable[str], *, disturbances: int, kept: int) -> None:
+    def saw(self, steps: Iterable[str], *, disturbances: int, kept: object) -> None:
         """Note what a look has shown, unless results were kept since it began."""
-        if kept == self.kept:
+        if kept is self.kept:
             self._sighting = Sighting(set(steps), disturbances, monotonic() + _SIGHTING_SECONDS)
         # Asked again afterwards, instead of under a lock, which a child that is forked now would find locked.
-        if kept != self.kept:
+        if kept is not self.kept:
             self._sighting = None
 
     def keeps(self, step: str, *, disturbances: int) -> None:
         """Note that a result was kept, in a transaction that showed the claim live."""
-        self.kept += 1
+        self.kept = object()
         seen = self._sighting
         if seen is not None:
             seen.steps.add(step)

@@ -204,6 +204,35 @@ def test_a_waker_that_cannot_start_a_thread_leaves_nothing(
     wait_until(lambda: set(threading.enumerate()) <= threads)
 
 
+@pytest.mark.parametrize("begun", [True, False])
+def test_ctrl_c_while_a_waker_starts_its_threads_leaves_nothing(
+    store: DurableEngine, monkeypatch: pytest.MonkeyPatch, *, begun: bool
+) -> None:
+    monkeypatch.setattr(wakeup, "_OUTLIVED", 0.01)
+    start, died = threading.Thread.start, list[object]()
+    threads, late = set(threading.enumerate()), threading.Event()
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name != "dura-watcher":
+            start(thread)
+            return
+        if not begun:
+            run = thread.run
+            monkeypatch.setattr(thread, "run", lambda: late.wait(60) and run())
+            monkeypatch.setattr(thread, "is_alive", lambda: False)
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    with pytest.raises(KeyboardInterrupt), Wakeup(store, threading.Event()):
+        pass
+    late.set()
+    assert store.database.idle == []
+    wait_until(lambda: set(threading.enumerate()) <= threads)
+    assert not died
+
+
 _IDLE = """
 import sys, threading
 from dura import DurableEngine, run_worker, run_workers

@@ -72,7 +72,7 @@ class StepCalls(OpenedStore):
         self, task_id: str, step_name: str, holder: Holder | None, claim: CurrentClaim | None
     ) -> Stored | None:
         """The step's result, if it has one. Else it is noted what was seen, so that the next step need not look."""
-        before, kept = disturbances(), 0 if claim is None else claim.kept
+        before, kept = disturbances(), None if claim is None else claim.kept
         found = self.database.read(
             lambda connection: checkpoints.look(connection, task_id, step_name, holder)
         )

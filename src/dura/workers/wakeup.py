@@ -67,8 +67,9 @@ class Wakeup:
             pools.append(self.idle)
             stack.callback(pools.remove, self.idle)
             for thread in (self._listener, self._watcher):
-                thread.start()
+                # In this order: Ctrl-C may come between the two.
                 stack.callback(self._end, thread)
+                thread.start()
             self._stack = stack.pop_all()
         return self
 
@@ -78,7 +79,7 @@ class Wakeup:
     def _end(self, thread: threading.Thread) -> None:
         self._ended = True
         self._bell.ring()
-        if thread is self._watcher or self._stop_event.is_set():
+        if thread.is_alive() and (thread is self._watcher or self._stop_event.is_set()):
             thread.join()
 
     def _listen(self) -> None:
@@ -92,6 +93,8 @@ class Wakeup:
 
     def _watch(self) -> None:
         """Stir at other processes' commits, until the bell rings."""
+        if self._ended:
+            return  # Ctrl-C came while this thread was being started: the bell is closed, or will be
         log = LogWatch(f"{self._engine.db_path}-wal")
         ended, listening = select.poll(), select.poll()
         ended.register(self._bell.mouth, select.POLLIN)
