@@ -102,8 +102,6 @@ def name(value: str, what: str) -> str:
     Raises:
         InvalidValue: It is no text, empty, or holds a lone surrogate.
     """
-    if isinstance(value, str) and value.isascii() and value:
-        return value
     if not text(value, what):
         raise InvalidValue(f"{what} must not be empty")
     return value

@@ -38,8 +38,7 @@ class _Seen(NamedTuple):
     engine: Callable[[], object]
     run_id: str
     token: int
-    disturbances: int
-    until: float
+    sighting: Sighting
 
 
 class _LastClaim(threading.local):
@@ -53,7 +52,7 @@ class _LastClaim(threading.local):
         if seen is None or seen.run_id != task.run_id or seen.token != task.claim_token:
             return None
         self.seen = None
-        return Sighting(set(), seen.disturbances, seen.until) if seen.engine() is engine else None
+        return seen.sighting if seen.engine() is engine else None
 
 
 _last = _LastClaim()
@@ -61,7 +60,8 @@ _last = _LastClaim()
 
 def saw_fresh(engine: object, run_id: str, token: int, *, disturbances: int) -> None:
     """Note that the transaction that made the calling thread's claim showed no used steps of its task."""
-    _last.seen = _Seen(ref(engine), run_id, token, disturbances, monotonic() + _SIGHTING_SECONDS)
+    sighting = Sighting(set(), disturbances, monotonic() + _SIGHTING_SECONDS)
+    _last.seen = _Seen(ref(engine), run_id, token, sighting)
 
 
 @dataclass(slots=True)

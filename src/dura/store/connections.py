@@ -148,14 +148,12 @@ def begin(connection: sqlite3.Connection, timeout: float) -> None:
 
 def execute_once_free(connection: sqlite3.Connection, sql: str, timeout: float) -> sqlite3.Cursor:
     """Execute what SQLite refuses while others have the file, as often as needed; see `begin`."""
-    began: float | None = None
+    began = monotonic()
     while True:
         try:
             return connection.execute(sql)
         except sqlite3.OperationalError as error:
-            now = monotonic()
-            began = now if began is None else began
-            waited = now - began
+            waited = monotonic() - began
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited >= timeout:
                 raise
             sleep(min(max(_SHORTEST_PAUSE, waited / 2), _LONGEST_PAUSE, timeout - waited))

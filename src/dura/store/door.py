@@ -176,13 +176,10 @@ class Door:
         """Take the ticket out of the line and let whoever is first lead. Repeating the call does no harm."""
         with self._mutex:
             ticket.left = True
-            line = self._line
-            if line and line[0] is ticket:
-                line.popleft()
-            elif ticket in line:
-                line.remove(ticket)
-            if line:
-                line[0].let_go()
+            if ticket in self._line:
+                self._line.remove(ticket)
+            if self._line:
+                self._line[0].let_go()
 
     def _leads(self, ticket: Ticket[Any]) -> bool:
         with self._mutex:

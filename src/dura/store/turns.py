@@ -54,12 +54,7 @@ def _take_turn(
     tx: Transaction, settlement: Settlement | None, wanted: Claim | None, lookout: Lookout
 ) -> Outcome:
     """Settle and claim for one."""
-    lost: EngineError | None = None
-    if settlement is not None:
-        try:
-            settle(tx, settlement)
-        except NO_LONGER_HELD as no_longer_held:
-            lost = no_longer_held
+    lost = None if settlement is None else _lost(tx, settlement)
     if wanted is None:
         return Outcome(lost, None, more=False)
     (granted,), more = claim(tx, [wanted], lookout)
@@ -74,8 +69,14 @@ def _settle(tx: Transaction, settlements: Sequence[Settlement | None]) -> list[E
         complete_all(tx, completed)
     for place, settlement in enumerate(settlements):
         if settlement is not None and (len(completed) == 1 or settlement.result is None):
-            try:
-                settle(tx, settlement)
-            except NO_LONGER_HELD as no_longer_held:
-                lost[place] = no_longer_held
+            lost[place] = _lost(tx, settlement)
     return lost
+
+
+def _lost(tx: Transaction, settlement: Settlement) -> EngineError | None:
+    """Settle one. Returns why it could not be, if the run is no longer the worker's."""
+    try:
+        settle(tx, settlement)
+    except NO_LONGER_HELD as no_longer_held:
+        return no_longer_held
+    return None

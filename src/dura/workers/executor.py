@@ -91,7 +91,7 @@ def carry_out(engine: DurableEngine, handler: Handler, task: ClaimedTask) -> Set
                 _report_swallowed(claim)
                 return None
             text = encode(result, f"the result of run {task.run_id}")
-            return Settlement(task.run_id, task.task_id, task.queue, task.name, task.claim_token, text)
+            return Settlement.of(task, result=text)
         except WorkflowSuspended:
             if claim.ended:
                 logger.debug("%s: task %s is parked", task.name, task.task_id)
