@@ -13,7 +13,8 @@ from benchmarks.progress import Progress
 from benchmarks.publishing import publish
 from benchmarks.report import report
 from benchmarks.results import Results, load_results
-from benchmarks.rows import ROWS, SCALES
+from benchmarks.row import SCALES
+from benchmarks.rows import ROWS
 from benchmarks.running import Runner, Turn, heats, turns
 from benchmarks.systems import ALL
 

@@ -15,29 +15,21 @@ from typing import Final
 
 from benchmarks import machine
 from benchmarks.environments import Environments, cache_folder
-from benchmarks.measures import rate, written
+from benchmarks.measures import written
 from benchmarks.mechanisms import MECHANISMS, Mechanism
 from benchmarks.progress import Progress
 from benchmarks.publishing import ABLATION, put
 from benchmarks.report import half, machine_table, table
 from benchmarks.results import Results, load_results
-from benchmarks.rows import ROWS, Row
+from benchmarks.row import Row
+from benchmarks.rows import ROWS
 from benchmarks.running import Runner, heats, turns
 from benchmarks.systems import OURS, System
 
 _ROUNDS: Final = 7
 _SCALES: Final = ("tiny", "quick", "full")
 
-_SPAWN_LARGE: Final = Row(
-    "spawn-large",
-    "spawns/s into a large store, FULL",
-    "spawn",
-    (OURS,),
-    (rate(),),
-    sized={"tiny": {"beside": 1_000}, "quick": {"beside": 100_000}, "full": {"beside": 1_000_000}},
-    stores="spawn-large",
-)
-_ROWS: Final = {row.id: row for row in (*ROWS, _SPAWN_LARGE)}
+_ROWS: Final = {row.id: row for row in ROWS}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from benchmarks.measures import Measure, Target, written
 from benchmarks.results import Results, Spread
-from benchmarks.rows import Row
+from benchmarks.row import Row
 from benchmarks.systems import BY_ID
 
 State = Literal["goal", "floor", "below", "not measured"]

@@ -8,7 +8,8 @@ from typing import Final
 
 from benchmarks.measures import written
 from benchmarks.results import Results, Spread
-from benchmarks.rows import ROWS, Row
+from benchmarks.row import Row
+from benchmarks.rows import ROWS
 from benchmarks.systems import BARE, System
 
 _COLOURS: Final = {

@@ -8,7 +8,8 @@ from typing import Final
 from benchmarks.judging import verdicts
 from benchmarks.measures import Kind, Measure, written
 from benchmarks.results import Results, Spread
-from benchmarks.rows import ROWS, Row
+from benchmarks.row import Row
+from benchmarks.rows import ROWS
 from benchmarks.systems import ALL, BARE, OURS, UPGRADED, System
 
 _MARKS: Final = {"goal": "goal", "floor": "floor", "below": "**below**", "not measured": "-"}

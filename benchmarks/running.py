@@ -16,7 +16,7 @@ from benchmarks.children import Child, NoAnswer
 from benchmarks.environments import Environments, Unavailable
 from benchmarks.prepared import Prepared
 from benchmarks.progress import Progress
-from benchmarks.rows import BARE_SECONDS, Row
+from benchmarks.row import BARE_SECONDS, Row
 from benchmarks.systems import ALL, BARE, BY_ID, System
 
 _PATIENCE: Final = {"tiny": 60, "quick": 120, "full": 3_600, "large": 14_400}

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import ManualClock
+from conftest import ManualClock, claim, plain
 from dura import DurableEngine, InvalidValue
 
 
-def test_tasks_are_spawned_in_the_order_given(engine: DurableEngine) -> None:
-    refs = engine.spawn_many({"name": "job", "params": number} for number in range(50))
-    claimed = [engine.claim_task(worker_id="w") for _ in range(50)]
-    assert [task.task_id for task in claimed if task] == [ref.task_id for ref in refs]
-    assert [task.params for task in claimed if task] == list(range(50))
+@pytest.mark.parametrize("number", [1, 16, 17, 63, 64, 65, 80, 129, 1000])
+def test_tasks_are_spawned_in_the_order_given_however_many_they_are(
+    engine: DurableEngine, path: Path, number: int
+) -> None:
+    refs = engine.spawn_many({"name": "job", "params": place} for place in range(number))
+    with plain(path) as connection:
+        tasks = connection.execute(
+            "SELECT t.params, t.task_id, r.run_id FROM tasks t JOIN runs r USING (task_id) ORDER BY r.rowid"
+        ).fetchall()
+        assert connection.execute("SELECT task_id FROM tasks ORDER BY rowid").fetchall() == [
+            (task_id,) for _, task_id, _ in tasks
+        ]
+    assert tasks == [(str(place), ref.task_id, ref.run_id) for place, ref in enumerate(refs)]
+    first = claim(engine)
+    assert (first.task_id, first.params) == (refs[0].task_id, 0)
 
 
 def test_every_argument_of_spawn_task_counts(engine: DurableEngine, clock: ManualClock) -> None:
@@ -46,6 +57,15 @@ def test_a_key_makes_one_task_within_the_list_and_across_lists(engine: DurableEn
     assert refs[0].task_id == old.task_id
     assert refs[1].task_id == refs[2].task_id
     assert engine.task_counts_by_state() == {"pending": 2}
+
+
+def test_keys_that_exist_leave_no_gap_in_a_long_list(engine: DurableEngine) -> None:
+    keys = [f"k{place}" for place in range(100)]
+    old = engine.spawn_many({"name": "job", "params": None, "idempotency_key": key} for key in keys[::3])
+    refs = engine.spawn_many({"name": "job", "params": None, "idempotency_key": key} for key in keys)
+    assert [ref.created for ref in refs] == [place % 3 > 0 for place in range(100)]
+    assert [ref.task_id for ref in refs[::3]] == [ref.task_id for ref in old]
+    assert engine.task_counts_by_state() == {"pending": 100}
 
 
 @pytest.mark.parametrize(

@@ -335,16 +335,16 @@ def _spec(
         raise InvalidValue(f"available_after must be a timedelta, not {shown(available_after)}")
     task_id, run_id = ids
     return Spawn(
-        task_id=task_id,
-        run_id=run_id,
-        name=name,
-        params=encode(params, f"the params of {name!r}"),
-        idempotency_key=optional_text(idempotency_key, "idempotency_key"),
-        retry=None if retry is None else encode(retry.to_dict(), "retry"),
-        max_attempts=optional_whole(max_attempts, "max_attempts", least=1),
-        delay_seconds=0.0 if available_after is None else available_after.total_seconds(),
-        priority=whole(priority, "priority"),
-        queue=check_name(queue, "queue"),
-        steps=encode(several(steps, "steps"), "steps") if steps is not None else None,
-        max_reclaims=optional_whole(max_reclaims, "max_reclaims", least=0),
+        task_id,
+        run_id,
+        name,
+        encode(params, f"the params of {name!r}"),
+        optional_text(idempotency_key, "idempotency_key"),
+        None if retry is None else encode(retry.to_dict(), "retry"),
+        optional_whole(max_attempts, "max_attempts", least=1),
+        0.0 if available_after is None else available_after.total_seconds(),
+        whole(priority, "priority"),
+        check_name(queue, "queue"),
+        encode(several(steps, "steps"), "steps") if steps is not None else None,
+        optional_whole(max_reclaims, "max_reclaims", least=0),
     )

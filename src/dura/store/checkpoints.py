@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dura.errors import LeaseLost, StepConflict, TaskCancelledError, TaskNotFound
 from dura.states import LIVE, State
+from dura.store.insertion import Insertion
 from dura.store.settle import check_claim
 from dura.store.transaction import ServeAlone, Transaction
 
@@ -96,6 +97,18 @@ class Result(NamedTuple):
     """Whether the caller notes for its claim that the step is used. What it does not, every claim has to look for."""
 
 
+_RESULTS: Final = Insertion(
+    """
+    INSERT INTO checkpoints (task_id, checkpoint_name, state, owner_run_id, updated_at)
+    SELECT task_id, done.column1, done.column2, run_id, done.column3 FROM (VALUES %s) done CROSS JOIN runs
+    WHERE run_id = done.column4 AND task_id = done.column5 AND state = 'running' AND claim_token = done.column6
+    AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = runs.task_id AND step_name = done.column1)
+    ON CONFLICT (task_id, checkpoint_name) DO NOTHING
+    """,
+    "(?, ?, ?, ?, ?, ?)",
+)
+
+
 def keep_all(tx: Transaction, results: Sequence[Result]) -> Sequence[Result | Stored | LeaseLost]:
     """`keep`, for many results of which each has a holder.
 
@@ -106,19 +119,10 @@ def keep_all(tx: Transaction, results: Sequence[Result]) -> Sequence[Result | St
         ServeAlone: One of several cannot be kept without asking why.
         EngineError: As `keep`.
     """
-    kept = tx.executemany(
-        """
-        INSERT INTO checkpoints (task_id, checkpoint_name, state, owner_run_id, updated_at)
-        SELECT task_id, ?, ?, run_id, ? FROM runs
-        WHERE run_id = ? AND task_id = ? AND state = 'running' AND claim_token = ?
-        AND NOT EXISTS (SELECT 1 FROM waits WHERE task_id = runs.task_id AND step_name = ?)
-        ON CONFLICT (task_id, checkpoint_name) DO NOTHING
-        """,
-        [
-            (step, value, tx.now, run_id, task_id, token, step)
-            for step, value, run_id, task_id, token, _ in results
-        ],
-    ).rowcount
+    values: list[object] = []
+    for step, value, run_id, task_id, token, _ in results:
+        values += (step, value, tx.now, run_id, task_id, token)
+    kept = _RESULTS.execute(tx, values)
     tx.disturbs |= not all(done.noted for done in results)
     if kept == len(results):
         return results

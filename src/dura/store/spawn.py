@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from dura.clock import later
 from dura.records import TaskRef, maker
 from dura.states import SleepCause, State
+from dura.store.insertion import Insertion
 from dura.store.transaction import Transaction
 
 _PENDING: Final = State.PENDING, None
@@ -33,37 +34,37 @@ class Spawn(NamedTuple):
     max_reclaims: int | None
 
 
+_TASKS: Final = Insertion(
+    """
+    INSERT INTO tasks (task_id, task_name, params, state, attempts, max_attempts, retry_strategy, enqueue_at,
+                       last_attempt_run, idempotency_key, queue, steps, max_reclaims)
+    VALUES %s
+    """,
+    "(?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
+)
+
+_RUNS: Final = Insertion(
+    """
+    INSERT INTO runs (run_id, task_id, attempt, state, available_at, priority, queue, sleep_cause)
+    VALUES %s
+    """,
+    "(?, ?, 1, ?, ?, ?, ?, ?)",
+)
+
+
 def spawn(tx: Transaction, orders: Sequence[Sequence[Spawn]]) -> list[list[TaskRef]]:
     """Insert each task with its first run, pending or asleep until its delay has passed. Returns them in order."""
     made: dict[str, TaskRef] = {}
-    task_rows: list[tuple[object, ...]] = []
-    run_rows: list[tuple[object, ...]] = []
-    refs = [[_place(tx, task, made, task_rows, run_rows) for task in order] for order in orders]
-    tx.executemany(
-        """
-        INSERT INTO tasks (task_id, task_name, params, state, attempts, max_attempts, retry_strategy, enqueue_at,
-                           last_attempt_run, idempotency_key, queue, steps, max_reclaims)
-        VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        task_rows,
-    )
-    tx.executemany(
-        """
-        INSERT INTO runs (run_id, task_id, attempt, state, available_at, priority, queue, sleep_cause)
-        VALUES (?, ?, 1, ?, ?, ?, ?, ?)
-        """,
-        run_rows,
-    )
-    tx.announces += len(run_rows)
+    tasks: list[object] = []
+    runs: list[object] = []
+    refs = [[_place(tx, task, made, tasks, runs) for task in order] for order in orders]
+    _TASKS.execute(tx, tasks)
+    tx.announces += _RUNS.execute(tx, runs)
     return refs
 
 
 def _place(
-    tx: Transaction,
-    task: Spawn,
-    made: dict[str, TaskRef],
-    task_rows: list[tuple[object, ...]],
-    run_rows: list[tuple[object, ...]],
+    tx: Transaction, task: Spawn, made: dict[str, TaskRef], tasks: list[object], runs: list[object]
 ) -> TaskRef:
     """Add the task's rows to those to be inserted, unless its idempotency key names one that there is or will be."""
     key = task.idempotency_key
@@ -72,12 +73,12 @@ def _place(
         return existing
     available_at = later(tx.now, task.delay_seconds) if task.delay_seconds else tx.now
     state, cause = _PENDING if available_at <= tx.now else _ASLEEP
-    task_rows.append(
-        (task.task_id, task.name, task.params, state, task.max_attempts, task.retry, tx.now,
-         task.run_id, key, task.queue, task.steps, task.max_reclaims)
+    tasks += (
+        task.task_id, task.name, task.params, state, task.max_attempts, task.retry, tx.now,
+        task.run_id, key, task.queue, task.steps, task.max_reclaims,
     )  # fmt: skip
+    runs += (task.run_id, task.task_id, state, available_at, task.priority, task.queue, cause)
     tx.moved(task.queue, task.name, None, state)
-    run_rows.append((task.run_id, task.task_id, state, available_at, task.priority, task.queue, cause))
     if key is not None:
         made[key] = _ref(task.task_id, task.run_id, 1, False)
     return _ref(task.task_id, task.run_id, 1, True)
