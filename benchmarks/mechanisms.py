@@ -106,6 +106,15 @@ def _temporary_files() -> None:
     before = _replace("dura.store.connections", "Connections.open", open_one)
 
 
+def _a_row_at_a_time() -> None:
+    def execute(self: Any, tx: Any, values: Any) -> int:
+        width = self._width
+        rows = [values[at : at + width] for at in range(0, len(values), width)]
+        return int(tx.executemany(self._statements[1], rows).rowcount)
+
+    _replace("dura.store.insertion", "Insertion.execute", execute)
+
+
 def _constant_lookout() -> None:
     _replace("dura.store.due", "_LOOKOUT_SECONDS", 0.0)
 
@@ -207,6 +216,13 @@ MECHANISMS: Final = (
         "journals of statements in memory",
         "SQLite's default for temporary files",
         _temporary_files,
+    ),
+    Mechanism(
+        "rows",
+        "insert many rows by one statement",
+        "executemany, which begins the statement anew for each",
+        _a_row_at_a_time,
+        rows=("bulk", "steps-32"),
     ),
     Mechanism(
         "lookout",

@@ -67,21 +67,19 @@ def _place(
     tx: Transaction, task: Spawn, made: dict[str, TaskRef], tasks: list[object], runs: list[object]
 ) -> TaskRef:
     """Add the task's rows to those to be inserted, unless its idempotency key names one that there is or will be."""
-    key = task.idempotency_key
+    task_id, run_id, name, params, key, retry, most, delay, priority, queue, steps, max_reclaims = task
     existing = None if key is None else _existing(tx, made, key)
     if existing is not None:
         return existing
-    available_at = later(tx.now, task.delay_seconds) if task.delay_seconds else tx.now
-    state, cause = _PENDING if available_at <= tx.now else _ASLEEP
-    tasks += (
-        task.task_id, task.name, task.params, state, task.max_attempts, task.retry, tx.now,
-        task.run_id, key, task.queue, task.steps, task.max_reclaims,
-    )  # fmt: skip
-    runs += (task.run_id, task.task_id, state, available_at, task.priority, task.queue, cause)
-    tx.moved(task.queue, task.name, None, state)
+    now = tx.now
+    available_at = later(now, delay) if delay else now
+    state, cause = _PENDING if available_at <= now else _ASLEEP
+    tasks += (task_id, name, params, state, most, retry, now, run_id, key, queue, steps, max_reclaims)
+    runs += (run_id, task_id, state, available_at, priority, queue, cause)
+    tx.moved(queue, name, None, state)
     if key is not None:
-        made[key] = _ref(task.task_id, task.run_id, 1, False)
-    return _ref(task.task_id, task.run_id, 1, True)
+        made[key] = _ref(task_id, run_id, 1, False)
+    return _ref(task_id, run_id, 1, True)
 
 
 def _existing(tx: Transaction, made: dict[str, TaskRef], key: str) -> TaskRef | None:
