@@ -79,7 +79,7 @@ class TaskCalls(OpenedStore):
         """Create many tasks in one transaction: all of them, or none if one is refused.
 
         One commit serves them all, so this is many times faster than spawning one by one. The transaction holds the
-        write lock for about 20 ms a thousand tasks: spawn more in several calls.
+        write lock for about 10 ms a thousand tasks: spawn more in several calls.
 
         Args:
             tasks: The arguments of `spawn_task`, a mapping for each task.
