@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,3 +78,51 @@ def test_if_one_of_many_results_may_not_be_kept_none_is(
     with pytest.raises(ServeAlone):
         keep(engine, results)
     assert kept(path) == before
+
+
+_LARGE_ONES = """
+import sys
+from pathlib import Path
+from dura import DurableEngine
+from dura.store.checkpoints import Result, keep_all
+
+def resident():
+    found = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(found.split()[1]) // 1024
+
+engine = DurableEngine(sys.argv[1], synchronous="NORMAL")
+large = "x" * 1_000_000
+engine.spawn_many([{"name": "job", "params": large}] * 3)
+tasks = [engine.claim_task(worker_id="w") for _ in range(3)]
+before = resident()
+if sys.argv[2] == "tasks":
+    for number in (*range(2, 17), 64):
+        engine.spawn_many([{"name": "job", "params": large}] * number)
+else:
+    for number in (*range(2, 17), 64):
+        results = [
+            Result(f"{number}-{step}", large, task.run_id, task.task_id, task.claim_token, True)
+            for step, task in zip(range(number), tasks * 30)
+        ]
+        engine.database.write(lambda tx: keep_all(tx, results))
+    del results
+print(resident() - before)
+engine.close()
+"""
+
+
+@pytest.mark.parametrize("what", ["tasks", "results"])
+def test_long_values_do_not_stay_in_memory_with_their_statement(path: Path, what: str) -> None:
+    """A prepared statement keeps its values: of 199 rows of a megabyte, in statements of all sizes, few may stay."""
+    program = [sys.executable, "-c", _LARGE_ONES, str(path), what]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) < 60
+
+
+@pytest.mark.parametrize("length", [2_000, 100_000])
+def test_long_values_are_inserted_like_short_ones(engine: DurableEngine, path: Path, length: int) -> None:
+    params = ["x" * length if place % 3 == 0 else str(place) for place in range(90)]
+    engine.spawn_many({"name": "job", "params": each} for each in params)
+    stored = rows(path, "SELECT t.params FROM runs r JOIN tasks t USING (task_id) ORDER BY r.rowid")
+    assert [text for (text,) in stored] == [f'"{each}"' for each in params]

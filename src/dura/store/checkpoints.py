@@ -106,6 +106,7 @@ _RESULTS: Final = Insertion(
     ON CONFLICT (task_id, checkpoint_name) DO NOTHING
     """,
     "(?, ?, ?, ?, ?, ?)",
+    texts=(0, 1),
 )
 
 

@@ -18,16 +18,22 @@ _FEW: Final = 16
 """Up to so many rows have a statement of exactly their number: a connection keeps only so many statements prepared."""
 
 
+_LONGEST: Final = 64 * 1024
+"""Characters in one statement of several rows: a prepared statement keeps what it was given last until it is used again."""
+
+
 class Insertion:
     """A statement that takes its rows as VALUES.
 
     Args:
         sql: The statement, with a `%s` where the rows belong.
         row: One of them, as in VALUES.
+        texts: The places of values that may be long, in a row; each is text or None.
     """
 
-    def __init__(self, sql: str, row: str) -> None:
+    def __init__(self, sql: str, row: str, *, texts: Sequence[int]) -> None:
         self._width = row.count("?")
+        self._texts = texts
         self._statements: Final = {
             rows: sql % ", ".join([row] * rows) for rows in (*range(1, _FEW + 1), _MOST)
         }
@@ -35,13 +41,18 @@ class Insertion:
 
     def execute(self, tx: Transaction, values: Sequence[Any]) -> int:
         """Insert rows, given as the values of the first, of the second, and so on. Returns how many were inserted."""
-        left = len(values) // self._width
-        if left in self._statements:
-            return tx.execute(self._statements[left], values).rowcount
-        at = inserted = 0
+        width, at, inserted = self._width, 0, 0
+        left = len(values) // width
+        if left == 1:
+            return tx.execute(self._statements[1], values).rowcount
         while left:
             rows = _MOST if left >= _MOST else min(left, _FEW)
-            until = at + rows * self._width
-            inserted += tx.execute(self._statements[rows], values[at:until]).rowcount
-            at, left = until, left - rows
+            some = values[at : at + rows * width]
+            if self._length(some) > _LONGEST:
+                rows, some = 1, some[:width]
+            inserted += tx.execute(self._statements[rows], some).rowcount
+            at, left = at + rows * width, left - rows
         return inserted
+
+    def _length(self, values: Sequence[Any]) -> int:
+        return sum(sum(map(len, filter(None, values[place :: self._width]))) for place in self._texts)

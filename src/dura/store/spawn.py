@@ -41,6 +41,7 @@ _TASKS: Final = Insertion(
     VALUES %s
     """,
     "(?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
+    texts=(1, 2, 8, 9, 10),
 )
 
 _RUNS: Final = Insertion(
@@ -49,6 +50,7 @@ _RUNS: Final = Insertion(
     VALUES %s
     """,
     "(?, ?, 1, ?, ?, ?, ?, ?)",
+    texts=(5,),
 )
 
 
