@@ -1,4 +1,4 @@
-"""Results of many workers' steps, kept by one statement: all of them, each only by its own holder."""
+"""Many rows by one statement: results of steps, each only by its own holder, and values too long to be kept in memory."""
 
 from __future__ import annotations
 
@@ -95,17 +95,13 @@ large = "x" * 1_000_000
 engine.spawn_many([{"name": "job", "params": large}] * 3)
 tasks = [engine.claim_task(worker_id="w") for _ in range(3)]
 before = resident()
-if sys.argv[2] == "tasks":
-    for number in (*range(2, 17), 64):
+for number in (*range(2, 17), 64):
+    if sys.argv[2] == "tasks":
         engine.spawn_many([{"name": "job", "params": large}] * number)
-else:
-    for number in (*range(2, 17), 64):
-        results = [
-            Result(f"{number}-{step}", large, task.run_id, task.task_id, task.claim_token, True)
-            for step, task in zip(range(number), tasks * 30)
-        ]
+    else:
+        holders = zip(range(number), tasks * 30)
+        results = [Result(f"{number}-{n}", large, t.run_id, t.task_id, t.claim_token, True) for n, t in holders]
         engine.database.write(lambda tx: keep_all(tx, results))
-    del results
 print(resident() - before)
 engine.close()
 """

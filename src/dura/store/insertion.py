@@ -12,11 +12,10 @@ from typing import Any, Final
 from dura.store.transaction import Transaction
 
 _MOST: Final = 64
-"""Rows in one statement; more gain nothing."""
+"""Rows in one statement; more gain little."""
 
 _FEW: Final = 16
 """Up to so many rows have a statement of exactly their number: a connection keeps only so many statements prepared."""
-
 
 _LONGEST: Final = 64 * 1024
 """Characters in one statement of several rows: a prepared statement keeps what it was given last until it is used again."""
@@ -48,10 +47,12 @@ class Insertion:
         while left:
             rows = _MOST if left >= _MOST else min(left, _FEW)
             some = values[at : at + rows * width]
-            if self._length(some) > _LONGEST:
-                rows, some = 1, some[:width]
-            inserted += tx.execute(self._statements[rows], some).rowcount
-            at, left = at + rows * width, left - rows
+            if self._length(some) <= _LONGEST:
+                inserted += tx.execute(self._statements[rows], some).rowcount
+            else:
+                each = [some[first : first + width] for first in range(0, len(some), width)]
+                inserted += tx.executemany(self._statements[1], each).rowcount
+            at, left = at + len(some), left - rows
         return inserted
 
     def _length(self, values: Sequence[Any]) -> int:
